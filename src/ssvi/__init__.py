@@ -1,0 +1,37 @@
+"""Sparse Subspace Variational Inference: Bayesian networks that are sparse from the first training step to the last."""
+
+from ssvi import allocation, criteria, flops, kernels, metrics, schedules
+from ssvi.convert import mean, sample, to_bnn
+from ssvi.elbo import ELBO
+from ssvi.evaluate import Evaluation, evaluate
+from ssvi.nn import at_mean, at_sample, kl, layers
+from ssvi.predict import predict, predict_samples
+from ssvi.subspace import Move, Subspace, Update
+from ssvi.summary import summary
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "ELBO",
+    "Evaluation",
+    "Move",
+    "Subspace",
+    "Update",
+    "allocation",
+    "at_mean",
+    "at_sample",
+    "criteria",
+    "evaluate",
+    "flops",
+    "kernels",
+    "kl",
+    "layers",
+    "mean",
+    "metrics",
+    "predict",
+    "predict_samples",
+    "sample",
+    "schedules",
+    "summary",
+    "to_bnn",
+]

@@ -1,0 +1,101 @@
+"""Removal criteria (Section 3.3.1): (mu, sigma) -> score of each live weight. The bigger the score, the sooner it stays.
+
+Only the order of the scores is ever used. A criterion is any function of two tensors; these are the paper's six, and two
+controls. Criteria 2 and 4 order the weights in the same way: SNR(|theta|) is a strictly increasing function of
+|mu| / sigma (see docs/criteria.md for the proof, and for what the paper's float32 formula did instead).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from ssvi import gaussian
+
+Criterion = Callable[[Tensor, Tensor], Tensor]
+
+_TIE_BREAK = 1e-7
+
+
+def _check_lambda(lam: float) -> None:
+    if not lam > 0:
+        raise ValueError(f"lam={lam!r} must be positive: exp(lam |theta|) has to grow with |theta|")
+
+
+def abs_mu(mu: Tensor, sigma: Tensor) -> Tensor:
+    """Criterion 1: |mu|."""
+    return mu.abs()
+
+
+def snr(mu: Tensor, sigma: Tensor) -> Tensor:
+    """Criterion 2: SNR(theta) = |mu| / sigma."""
+    return gaussian.ratio(mu, sigma)
+
+
+def mean_abs(mu: Tensor, sigma: Tensor) -> Tensor:
+    """Criterion 3: E|theta| (Eq. 6)."""
+    return gaussian.mean_abs(mu, sigma)
+
+
+def snr_abs(mu: Tensor, sigma: Tensor) -> Tensor:
+    """Criterion 4, the paper's default: SNR(|theta|) (Eq. 7).
+
+    It is computed from the same float r = |mu| / sigma as criterion 2. Near r = 0 it is flat (1.3236 + O(r^4)), so no
+    float could tell such weights apart; 1e-7 log r is added, which changes the value by less than 1e-5 of itself and
+    restores the order of r.
+    """
+    r = gaussian.ratio(mu, sigma).double()
+    smallest = torch.finfo(torch.float32).tiny * torch.finfo(torch.float32).eps  # the first positive float32
+    return gaussian.snr_abs(r) + _TIE_BREAK * r.clamp_min(0.5 * smallest).log()
+
+
+def mean_exp_abs(lam: float = 1.0) -> Criterion:
+    """Criterion 5: E exp(lambda |theta|) (Eq. 8). Returns its logarithm, which has the same order and cannot overflow."""
+    _check_lambda(lam)
+    return lambda mu, sigma: gaussian.log_mean_exp_abs(mu, sigma, lam)
+
+
+def snr_exp_abs(lam: float = 1.0) -> Criterion:
+    """Criterion 6: SNR(exp(lambda |theta|)) (Eq. 8). Returns its logarithm."""
+    _check_lambda(lam)
+    return lambda mu, sigma: gaussian.log_snr_exp_abs(mu, sigma, lam)
+
+
+def random(mu: Tensor, sigma: Tensor) -> Tensor:
+    """Control: removal by chance."""
+    return torch.rand_like(mu)
+
+
+def snr_abs_textbook(mu: Tensor, sigma: Tensor) -> Tensor:
+    """Control: Eq. 7 as printed, in the precision of its arguments. In float32 it orders small |mu|/sigma by rounding."""
+    mean = mu * (2 * torch.special.ndtr(mu / sigma) - 1) + 2 * sigma / (2 * torch.pi) ** 0.5 * (
+        -0.5 * (mu / sigma) ** 2
+    ).exp()
+    return mean / (sigma**2 + mu**2 - mean**2).sqrt()
+
+
+BY_NAME: dict[str, Criterion] = {
+    "abs_mu": abs_mu,
+    "snr": snr,
+    "mean_abs": mean_abs,
+    "snr_abs": snr_abs,
+    "mean_exp_abs": mean_exp_abs(),
+    "snr_exp_abs": snr_exp_abs(),
+    "random": random,
+    "snr_abs_textbook": snr_abs_textbook,
+}
+"""What a string means where a criterion is expected. Criteria 5 and 6 have lambda = 1 here."""
+
+
+def resolve(criterion: str | Criterion) -> Criterion:
+    """The criterion of that name, or the function itself."""
+    if callable(criterion):
+        return criterion
+    if criterion not in BY_NAME:
+        raise ValueError(
+            f"removal={criterion!r} is not a criterion: take one of {', '.join(BY_NAME)}, "
+            "or pass a function (mu, sigma) -> score"
+        )
+    return BY_NAME[criterion]

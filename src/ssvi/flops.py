@@ -1,0 +1,78 @@
+"""One counter of arithmetic for every method.
+
+A multiply-accumulate (MAC) is two FLOPs. A layer costs (weights) x (output positions) MACs per example, counting only its
+live weights where it is sparse. BatchNorm, activations, noise and top-k are left out, as RigL and the paper do.
+
+Per example and training step, in units of that forward cost f: a deterministic layer takes 3 f (forward, and the
+gradients of x and of the weight); a Bayesian one 6 f, since local reparameterisation multiplies twice. An update of gamma
+adds one dense weight gradient of each sparse layer. See docs/performance.md for how this compares with the paper's column.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from ssvi.nn import TWINS, BayesLayer, at_mean
+
+
+@dataclass(frozen=True)
+class LayerCost:
+    """Multiply-accumulates of one forward pass through a layer, per example."""
+
+    name: str
+    bayesian: bool
+    dense: int
+    live: int
+
+
+def per_layer(net: nn.Module, x: Tensor) -> list[LayerCost]:
+    """The cost of every Linear and Conv layer for inputs like the batch `x`, each use of a layer counted."""
+    costs: list[LayerCost] = []
+    names = {module: name for name, module in net.named_modules()}
+
+    def count(module: nn.Module, args: tuple[Tensor, ...], y: Tensor) -> None:
+        positions = y.numel() // len(x)  # outputs per example, over all channels
+        if isinstance(module, BayesLayer):
+            d, s, out = module.posterior.d, module.posterior.s, module.posterior.shape[0]
+        else:
+            weight = module.weight
+            assert isinstance(weight, Tensor)
+            d, s, out = weight.numel(), weight.numel(), weight.shape[0]
+        costs.append(LayerCost(names[module], isinstance(module, BayesLayer), d * positions // out, s * positions // out))
+
+    counted = [m for m in net.modules() if isinstance(m, BayesLayer) or type(m) in TWINS]
+    handles = [m.register_forward_hook(count) for m in counted]
+    was_training = net.training
+    try:
+        with torch.no_grad():
+            net.eval()  # the count must not touch BatchNorm's statistics
+            _run(net, x)
+    finally:
+        net.train(was_training)
+        for handle in handles:
+            handle.remove()
+    return costs
+
+
+def _run(net: nn.Module, x: Tensor) -> None:
+    if any(isinstance(m, BayesLayer) for m in net.modules()):
+        with at_mean(net):  # draws no random number
+            net(x)
+    else:
+        net(x)
+
+
+def inference(net: nn.Module, x: Tensor, samples: int = 1) -> int:
+    """FLOPs to predict one example with that many samples of theta."""
+    return 2 * samples * sum(cost.live for cost in per_layer(net, x))
+
+
+def training(net: nn.Module, x: Tensor, *, steps: int, batch_size: int, updates: int = 0) -> int:
+    """FLOPs of a training run: `steps` batches, of which `updates` also update gamma."""
+    costs = per_layer(net, x)
+    step = sum((6 if cost.bayesian else 3) * cost.live for cost in costs)
+    update = sum(cost.dense for cost in costs if cost.live < cost.dense)
+    return 2 * batch_size * (steps * step + updates * update)

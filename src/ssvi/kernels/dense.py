@@ -1,0 +1,52 @@
+"""The reference kernel: scatter the live values into a dense weight and let torch multiply.
+
+Any device, dtype and layer; the oracle of the tests. What every kernel must equal, up to rounding:
+
+    E[y]   = mu * x + bias                     (first line of Eq. 10)
+    Var[y] = sigma^2 * x^2                     (second line of Eq. 10)
+    y      = E[y] + sqrt(Var[y]) * eps         (Eq. 12, local reparameterisation)
+
+with mu = sigma = 0 at every position that is not in `index`.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ssvi.geometry import Geometry
+
+VARIANCE_FLOOR = 1e-30
+"""Below it the standard deviation is constant. At 99 % sparsity many outputs have no live weight, Var[y] = 0, and the
+gradient of the square root would be infinite; clamping makes it zero instead, and the floor adds no visible noise."""
+
+
+def scatter(values: Tensor, index: Tensor, geometry: Geometry) -> Tensor:
+    """The dense weight that is `values` on the support and zero elsewhere; its gradient is gathered back."""
+    flat = values.new_zeros(geometry.d).index_put((index.long(),), values)
+    return flat.view(geometry.shape)
+
+
+def fixed(x: Tensor, theta: Tensor, index: Tensor, geometry: Geometry, bias: Tensor | None = None) -> Tensor:
+    """y = theta * x + bias for one theta, shared by the whole batch."""
+    return geometry.apply(x, scatter(theta, index, geometry), bias)
+
+
+def moments(
+    x: Tensor, mu: Tensor, sigma2: Tensor, index: Tensor, geometry: Geometry, bias: Tensor | None = None
+) -> tuple[Tensor, Tensor]:
+    """E[y] and Var[y] for theta ~ N(mu, sigma2), independent for every example and position."""
+    mean = fixed(x, mu, index, geometry, bias)
+    with torch.autocast(x.device.type, enabled=False):  # x^2 and sigma^2 leave the range of half precision
+        wide = torch.promote_types(torch.promote_types(x.dtype, sigma2.dtype), torch.float32)
+        x, sigma2 = x.to(wide), sigma2.to(wide)
+        return mean, fixed(x * x, sigma2, index, geometry)
+
+
+def draw(
+    x: Tensor, mu: Tensor, sigma2: Tensor, index: Tensor, geometry: Geometry, bias: Tensor | None = None
+) -> Tensor:
+    """One y ~ N(E[y], Var[y]), every element with its own noise."""
+    mean, variance = moments(x, mu, sigma2, index, geometry, bias)
+    std = variance.clamp_min(VARIANCE_FLOOR).sqrt()
+    return mean + (std * torch.randn_like(std)).to(mean.dtype)

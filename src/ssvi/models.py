@@ -1,0 +1,71 @@
+"""Plain networks that know nothing of Bayes."""
+
+from __future__ import annotations
+
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+
+def lenet(*, classes: int = 10, channels: int = 1, size: int = 28, width: int = 32) -> nn.Sequential:
+    """Two 3x3 convolutions and two fully connected layers, for images of `size` x `size`."""
+    return nn.Sequential(
+        nn.Conv2d(channels, width, 3, padding=1, bias=False),
+        nn.BatchNorm2d(width),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(width, 2 * width, 3, padding=1, bias=False),
+        nn.BatchNorm2d(2 * width),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(2 * width * (size // 4) ** 2, 4 * width),
+        nn.ReLU(),
+        nn.Linear(4 * width, classes),
+    )
+
+
+class BasicBlock(nn.Module):
+    """Two 3x3 convolutions and a shortcut (He et al. 2016)."""
+
+    def __init__(self, width_in: int, width: int, stride: int) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(width_in, width, 3, stride, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(width)
+        self.conv2 = nn.Conv2d(width, width, 3, 1, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(width)
+        self.shortcut = nn.Sequential()
+        if stride != 1 or width_in != width:
+            self.shortcut = nn.Sequential(nn.Conv2d(width_in, width, 1, stride, bias=False), nn.BatchNorm2d(width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """relu(f(x) + shortcut(x))."""
+        y = F.relu(self.bn1(self.conv1(x)))
+        return F.relu(self.bn2(self.conv2(y)) + self.shortcut(x))
+
+
+class ResNet(nn.Module):
+    """A residual network for 32 x 32 images: a 3x3 stem, stages that halve the image and double the width, a linear head."""
+
+    def __init__(self, blocks: tuple[int, ...], *, classes: int, width: int, channels: int = 3) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(channels, width, 3, 1, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(width)
+        stages: list[nn.Module] = []
+        before = width
+        for i, count in enumerate(blocks):
+            after = width * 2**i
+            strides = [1 if i == 0 else 2] + [1] * (count - 1)
+            stages.append(nn.Sequential(*(BasicBlock(before if j == 0 else after, after, s) for j, s in enumerate(strides))))
+            before = after
+        self.stages = nn.Sequential(*stages)
+        self.linear = nn.Linear(before, classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Logits of the classes."""
+        y = self.stages(F.relu(self.bn1(self.conv1(x))))
+        return self.linear(y.mean((2, 3)))
+
+
+def resnet18(*, classes: int = 10, width: int = 64) -> ResNet:
+    """The paper's network: ResNet-18 with a CIFAR stem, 11.2 M weights at width 64."""
+    return ResNet((2, 2, 2, 2), classes=classes, width=width)
