@@ -52,7 +52,7 @@ def to_bnn(
         seed: of the random support (and fresh mu); None takes torch's global generator.
     """
     _check_numbers(density, prior_sigma, sigma_init, mu_init, sigma_map)
-    bnn = copy.deepcopy(net)
+    bnn = _copy(net)
     reasons = _reasons(bnn, skip)
     weights = _weights(bnn, reasons)
     dense, sparse = _split(weights, keep_dense)
@@ -94,6 +94,16 @@ def _plain(bnn: Net, values: Callable[[SparseGaussian], Tensor]) -> Net:
     return net
 
 
+def _copy(net: Net) -> Net:
+    try:
+        return copy.deepcopy(net)
+    except Exception as error:
+        raise ValueError(
+            f"net cannot be copied, and to_bnn leaves the original untouched ({error}); for pruning and weight_norm "
+            "hooks call torch.nn.utils.prune.remove or remove_weight_norm first"
+        ) from error
+
+
 def _become_bayesian(layer: nn.Module, posterior: SparseGaussian) -> None:
     del layer._parameters["weight"]
     layer.__class__ = TWINS[type(layer)]
@@ -120,6 +130,8 @@ def _reason(name: str, module: nn.Module, skipped: bool) -> str | None:
         return _reason_of_convertible(module, skipped)
     if not own:
         return None
+    if any(isinstance(p, nn.parameter.UninitializedParameter) for p in own):
+        return "its size is not known yet: run a batch through the network before to_bnn"
     if isinstance(module, NORMALISATION):
         return "normalisation stays deterministic"
     if isinstance(module, tuple(TWINS)):
@@ -131,8 +143,6 @@ def _reason_of_convertible(module: nn.Module, skipped: bool) -> str | None:
     weight = module._parameters.get("weight")
     if weight is None:
         return "its weight is computed by a hook (weight_norm, pruning)"
-    if isinstance(weight, nn.parameter.UninitializedParameter):
-        return "its size is not known yet: run one batch through the network first"
     if skipped:
         return "named in skip"
     if not weight.is_floating_point():

@@ -43,7 +43,7 @@ class BayesLayer(nn.Module):
         posterior, geometry, x = self.posterior, self.geometry, self.padded(x)
         theta = posterior.theta
         if theta is None:
-            y = kernels.draw(x, posterior.mu, posterior.sigma.square(), posterior.index, geometry, self.bias)
+            y = kernels.draw(x, posterior.mu, posterior.sigma2, posterior.index, geometry, self.bias)
         else:
             y = kernels.fixed(x, theta, posterior.index, geometry, self.bias)
         if posterior.listener is not None:

@@ -112,6 +112,12 @@ class SparseGaussian(nn.Module):
         """The standard deviations of the live weights."""
         return SIGMA_MAPS[self.sigma_map][0](self.rho, self.sigma_init)
 
+    @property
+    def sigma2(self) -> Tensor:
+        """The variances of the live weights, in float32 at least: half precision has no room for them."""
+        sigma = self.sigma
+        return sigma.to(torch.promote_types(sigma.dtype, torch.float32)).square()
+
     def rho_of(self, sigma: Tensor) -> Tensor:
         """The rho whose sigma this is."""
         return SIGMA_MAPS[self.sigma_map][1](sigma, self.sigma_init)

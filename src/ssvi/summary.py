@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from torch import nn
+from torch.nn.parameter import UninitializedParameter
 
 from ssvi.convert import REASON
 from ssvi.nn import BayesLayer
@@ -64,7 +65,7 @@ def _bayesian(name: str, layer: BayesLayer, seen: dict[SparseGaussian, str]) -> 
 
 
 def _deterministic(name: str, module: nn.Module) -> Row:
-    own = [p for p in module._parameters.values() if p is not None]
+    own = [p for p in module._parameters.values() if p is not None and not isinstance(p, UninitializedParameter)]
     d, stored = sum(p.numel() for p in own), sum(_bytes(p) for p in own)
     note = getattr(module, REASON, "deterministic")
     return Row(name or "(the network)", type(module).__name__, "deterministic", d, d, stored, note)

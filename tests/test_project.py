@@ -1,0 +1,110 @@
+"""Rules of the project itself: import direction, memory, public names, and a README that runs."""
+
+import ast
+import re
+from pathlib import Path
+
+import pytest
+import torch
+
+import ssvi
+from ssvi.models import resnet18
+
+ROOT = Path(__file__).parent.parent
+SOURCE = ROOT / "src" / "ssvi"
+
+LEVELS = [
+    {"geometry", "gaussian", "criteria", "schedules", "allocation", "metrics"},  # mathematics
+    {"posterior", "kernels", "nn", "convert", "summary"},  # state
+    {"addition", "subspace", "elbo", "predict", "flops"},  # algorithm
+    {"models", "data", "evaluate", "demo"},  # application
+]
+
+
+def level(module: str) -> int:
+    return next((i for i, names in enumerate(LEVELS) if module in names), len(LEVELS))
+
+
+def imported(path: Path) -> set[str]:
+    """The names of ssvi's own modules that a file imports, by their first part."""
+    found: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ImportFrom) and node.module == "ssvi":
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("ssvi."):
+            found.add(node.module.split(".")[1])
+        elif isinstance(node, ast.Import):
+            found |= {alias.name.split(".")[1] for alias in node.names if alias.name.startswith("ssvi.")}
+    return found
+
+
+def test_imports_point_downward():
+    upward = []
+    for path in SOURCE.rglob("*.py"):
+        module = path.relative_to(SOURCE).parts[0].removesuffix(".py")
+        if module not in ("__init__", "__main__"):
+            upward += [f"{module} -> {other}" for other in imported(path) if level(other) > level(module)]
+    assert upward == []
+
+
+def test_every_module_has_a_level():
+    modules = {p.name.removesuffix(".py") for p in SOURCE.iterdir() if p.suffix == ".py" or (p / "__init__.py").exists()}
+    assert {m for m in modules if not m.startswith("__")} <= set.union(*LEVELS)
+
+
+def test_public_names_exist_and_are_documented():
+    for name in ssvi.__all__:
+        assert getattr(ssvi, name).__doc__, name
+
+
+def training_bytes(bnn: torch.nn.Module) -> int:
+    """Parameters, gradients, momentum and indices after a step of SGD, by the tensors that are there."""
+    optimizer = torch.optim.SGD(bnn.parameters(), lr=0.01, momentum=0.9)
+    loss = ssvi.ELBO(bnn, train_size=100)(bnn(torch.randn(2, 3, 32, 32)).square().mean())
+    loss.backward()
+    optimizer.step()
+    tensors = list(bnn.parameters())
+    tensors += [p.grad for p in bnn.parameters()] + [layer.index for _, layer in ssvi.layers(bnn)]
+    tensors += [s["momentum_buffer"] for s in optimizer.state.values()]
+    return sum(t.numel() * t.element_size() for t in tensors)
+
+
+def test_memory_of_resnet18_is_a_fourteenth_of_dense_vi():
+    net = resnet18()
+    sparse = training_bytes(ssvi.to_bnn(net, 0.05, keep_dense=("conv1",)))
+    weights = sum(p.numel() for p in net.parameters() if p.dim() > 1)
+    rest = sum(p.numel() for p in net.parameters() if p.dim() == 1)
+    dense = 4 * 3 * (2 * weights + rest)  # mu, rho and the rest, each with gradient and momentum, and no index
+    assert sparse <= dense / 14
+
+
+def python_blocks(text: str) -> list[str]:
+    return re.findall(r"```python\n(.*?)```", text, re.S)
+
+
+def applied(diff: str) -> str:
+    """The program after a diff."""
+    return "\n".join(line[1:] if line[:1] in "+ " else line for line in diff.splitlines() if line[:1] != "-")
+
+
+def test_the_quick_start_of_the_readme_runs():
+    text = (ROOT / "README.md").read_text()
+    diff = re.search(r"```diff\n(.*?)```", text, re.S).group(1)
+    torch.manual_seed(0)
+    images, labels = torch.randn(64, 1, 8, 8), torch.randint(10, (64,))
+    train_set = torch.utils.data.TensorDataset(images, labels)
+    names = {"images": images, "train_set": train_set, "epochs": 2}
+    exec(applied(diff), names)
+    assert names["probs"].shape == (64, 10)
+    assert torch.allclose(names["probs"].sum(-1), torch.ones(64))
+    sparse = [layer for _, layer in ssvi.layers(names["bnn"]) if layer.density < 1]
+    assert sum(len(layer.mu) for layer in sparse) == round(0.05 * sum(layer.posterior.d for layer in sparse))
+    assert names["subspace"].t > 0
+
+
+@pytest.mark.parametrize("path", sorted(p.relative_to(ROOT).as_posix() for p in (ROOT / "docs").rglob("*.md")))
+def test_the_python_of_the_docs_runs(path):
+    names: dict[str, object] = {}
+    for block in python_blocks((ROOT / path).read_text()):
+        exec(block, names)
+    assert "import" in "import" + "".join(python_blocks((ROOT / path).read_text()))
