@@ -75,7 +75,7 @@ def test_only_s_values_are_stored():
     bnn = ssvi.to_bnn(nn.Linear(100, 100), 0.03)
     sizes = {name: tuple(t.shape) for name, t in bnn.state_dict().items()}
     vectors = {"posterior.index", "posterior.mu", "posterior.rho"}
-    assert sizes == {"bias": (100,), "posterior.sigma_init": (), **{name: (300,) for name in vectors}}
+    assert sizes == {"bias": (100,), "posterior.sigma_init": (), **dict.fromkeys(vectors, (300,))}
 
 
 def test_tied_weights_stay_tied():

@@ -136,7 +136,9 @@ def test_flops_of_resnet18_are_the_known_ones():
 def test_flops_agree_with_torch_on_dense_layers():
     from torch.utils.flop_counter import FlopCounterMode
 
-    net = nn.Sequential(nn.Conv2d(3, 8, 3, stride=2, groups=1), nn.Conv2d(8, 8, 3, groups=4), nn.Flatten(), nn.Linear(72, 5))
+    net = nn.Sequential(
+        nn.Conv2d(3, 8, 3, stride=2, groups=1), nn.Conv2d(8, 8, 3, groups=4), nn.Flatten(), nn.Linear(72, 5)
+    )
     x = torch.randn(2, 3, 12, 12)
     with FlopCounterMode(display=False) as counter:
         net(x)

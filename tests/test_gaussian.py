@@ -104,7 +104,8 @@ def test_the_textbook_formula_does_not():
     mu = 1e-4 * torch.randn(10_000, generator=generator)
     k = 100
     weakest = [
-        set(score(mu, sigma).argsort()[:k].tolist()) for score in (criteria.snr, criteria.snr_abs, criteria.snr_abs_textbook)
+        set(score(mu, sigma).argsort()[:k].tolist())
+        for score in (criteria.snr, criteria.snr_abs, criteria.snr_abs_textbook)
     ]
     assert weakest[0] == weakest[1]
     assert len(weakest[0] & weakest[2]) < k / 2

@@ -183,7 +183,9 @@ def test_addition_scores_are_the_dense_gradient(addition, mc_steps):
     every=st.integers(1, 3),
     data=st.data(),
 )
-def test_invariants_under_any_sequence_of_updates(density, rates, optimizer, removal, addition, allocation, every, data):
+def test_invariants_under_any_sequence_of_updates(
+    density, rates, optimizer, removal, addition, allocation, every, data
+):
     mc_steps = data.draw(st.integers(1, every))
     bnn = ssvi.to_bnn(net(), density, allocation=allocation, seed=0)
     opt = OPTIMIZERS[optimizer](bnn.parameters())
@@ -191,7 +193,13 @@ def test_invariants_under_any_sequence_of_updates(density, rates, optimizer, rem
     objects = [id(p) for p in bnn.parameters()]
     elbo = ssvi.ELBO(bnn, train_size=100)
     subspace = ssvi.Subspace(
-        bnn, opt, every=every, rate=lambda t: rates[t % len(rates)], removal=removal, addition=addition, mc_steps=mc_steps
+        bnn,
+        opt,
+        every=every,
+        rate=lambda t: rates[t % len(rates)],
+        removal=removal,
+        addition=addition,
+        mc_steps=mc_steps,
     )
     for i in range(every * len(rates)):
         train_step(bnn, opt, i, elbo)
@@ -217,7 +225,7 @@ def snapshot(posterior, optimizer) -> dict[str, torch.Tensor]:
 def assert_moved(before, after, posterior) -> None:
     """Survivors keep everything to the bit; fresh weights start with mu = 0, zero moments and one common sigma."""
     assert (after["index"].diff() > 0).all()
-    assert 0 <= after["index"].min()
+    assert after["index"].min() >= 0
     assert after["index"].max() < posterior.d
     old = {position: i for i, position in enumerate(before["index"].tolist())}
     source = torch.tensor([old.get(position, -1) for position in after["index"].tolist()])
@@ -511,7 +519,9 @@ def test_an_error_changes_nothing(wrong):
         with pytest.raises(FloatingPointError, match="addition: NaN"):
             bnn(x * torch.nan).sum().backward()
     else:
-        with pytest.raises((ValueError, RuntimeError, FloatingPointError), match=r"rate\(1\)=7|no gradient|removal|history"):
+        with pytest.raises(
+            (ValueError, RuntimeError, FloatingPointError), match=r"rate\(1\)=7|no gradient|removal|history"
+        ):
             subspace.step()
     assert all(torch.equal(before[k], v) for k, v in bnn.state_dict().items())
     assert subspace.t == (1 if "schedule" in wrong else 0)

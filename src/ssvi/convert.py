@@ -89,7 +89,7 @@ def _plain(bnn: Net, values: Callable[[SparseGaussian], Tensor]) -> Net:
         if posterior not in weights:  # tied layers get one Parameter again
             weights[posterior] = nn.Parameter(posterior.dense(values(posterior)))
         del layer._modules["posterior"]
-        layer.__class__ = layer.plain
+        layer.__class__ = layer.plain  # type: ignore[assignment]
         layer._parameters = {"weight": weights[posterior], **layer._parameters}
     return net
 

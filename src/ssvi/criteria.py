@@ -70,9 +70,10 @@ def random(mu: Tensor, sigma: Tensor) -> Tensor:
 
 def snr_abs_textbook(mu: Tensor, sigma: Tensor) -> Tensor:
     """Control: Eq. 7 as printed, in the precision of its arguments. In float32 it orders small |mu|/sigma by rounding."""
-    mean = mu * (2 * torch.special.ndtr(mu / sigma) - 1) + 2 * sigma / (2 * torch.pi) ** 0.5 * (
-        -0.5 * (mu / sigma) ** 2
-    ).exp()
+    mean = (
+        mu * (2 * torch.special.ndtr(mu / sigma) - 1)
+        + 2 * sigma / (2 * torch.pi) ** 0.5 * (-0.5 * (mu / sigma) ** 2).exp()
+    )
     return mean / (sigma**2 + mu**2 - mean**2).sqrt()
 
 

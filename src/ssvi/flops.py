@@ -41,7 +41,9 @@ def per_layer(net: nn.Module, x: Tensor) -> list[LayerCost]:
             weight = module.weight
             assert isinstance(weight, Tensor)
             d, s, out = weight.numel(), weight.numel(), weight.shape[0]
-        costs.append(LayerCost(names[module], isinstance(module, BayesLayer), d * positions // out, s * positions // out))
+        costs.append(
+            LayerCost(names[module], isinstance(module, BayesLayer), d * positions // out, s * positions // out)
+        )
 
     counted = [m for m in net.modules() if isinstance(m, BayesLayer) or type(m) in TWINS]
     handles = [m.register_forward_hook(count) for m in counted]

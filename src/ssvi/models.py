@@ -44,7 +44,7 @@ class BasicBlock(nn.Module):
 
 
 class ResNet(nn.Module):
-    """A residual network for 32 x 32 images: a 3x3 stem, stages that halve the image and double the width, a linear head."""
+    """A residual network for 32 x 32 images: 3x3 stem, stages that halve the image and double the width, linear head."""
 
     def __init__(self, blocks: tuple[int, ...], *, classes: int, width: int, channels: int = 3) -> None:
         super().__init__()
@@ -54,8 +54,8 @@ class ResNet(nn.Module):
         before = width
         for i, count in enumerate(blocks):
             after = width * 2**i
-            strides = [1 if i == 0 else 2] + [1] * (count - 1)
-            stages.append(nn.Sequential(*(BasicBlock(before if j == 0 else after, after, s) for j, s in enumerate(strides))))
+            first = BasicBlock(before, after, stride=1 if i == 0 else 2)
+            stages.append(nn.Sequential(first, *(BasicBlock(after, after, stride=1) for _ in range(count - 1))))
             before = after
         self.stages = nn.Sequential(*stages)
         self.linear = nn.Linear(before, classes)

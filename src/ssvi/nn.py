@@ -154,9 +154,7 @@ class Conv3d(_Conv):
     plain = nn.Conv3d
 
 
-TWINS: dict[type[nn.Module], type[BayesLayer]] = {
-    layer.plain: layer for layer in (Linear, Conv1d, Conv2d, Conv3d)
-}
+TWINS: dict[type[nn.Module], type[BayesLayer]] = {layer.plain: layer for layer in (Linear, Conv1d, Conv2d, Conv3d)}
 """The Bayesian twin of each torch layer that can be converted."""
 
 

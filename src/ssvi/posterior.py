@@ -67,7 +67,14 @@ class SparseGaussian(nn.Module):
     sigma_init: Tensor
 
     def __init__(
-        self, shape: tuple[int, ...], index: Tensor, mu: Tensor, *, prior_sigma: float, sigma_init: float, sigma_map: str
+        self,
+        shape: tuple[int, ...],
+        index: Tensor,
+        mu: Tensor,
+        *,
+        prior_sigma: float,
+        sigma_init: float,
+        sigma_map: str,
     ) -> None:
         super().__init__()
         self.shape = shape

@@ -1,0 +1,37 @@
+# Two commands do everything on a fresh machine: `make demo` and `make test`. Each makes its own virtual environment.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+NATIVE := hatch_build.py $(wildcard src/ssvi/kernels/native/*.cpp src/ssvi/kernels/native/*.h)
+
+.PHONY: demo test test-slow lint clean
+
+demo: $(VENV)/.demo
+	$(BIN)/python -m ssvi.demo
+
+test: $(VENV)/.test lint
+	$(BIN)/python -m pytest -m "not slow"
+
+test-slow: $(VENV)/.test
+	$(BIN)/python -m pytest -m slow
+
+lint: $(VENV)/.test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+# Installed again when what to install, or the native source that an install compiles, has changed.
+$(VENV)/.demo: pyproject.toml constraints.txt $(NATIVE) | $(VENV)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[plot]"
+	touch $@
+
+$(VENV)/.test: pyproject.toml constraints.txt $(NATIVE) | $(VENV)
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[test]"
+	touch $@ $(VENV)/.demo
+
+$(VENV):
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/pip install --quiet --upgrade pip
+
+clean:
+	rm -rf $(VENV) out .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -1,0 +1,94 @@
+"""A user's own data as a `.npz` file."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from ssvi.data.dataset import DataSet
+from ssvi.data.split import DataError, Split, empty
+
+Array = NDArray[Any]
+
+NAMES = {
+    "train": (("x", "y"), ("images", "labels"), ("x_train", "y_train")),
+    "test": (("x_test", "y_test"), ("images_test", "labels_test"), ("test_images", "test_labels")),
+}
+
+
+def read_npz(path: Path) -> DataSet:
+    """Images `x` (or `images`) and classes `y` (or `labels`), for testing `x_test` and `y_test`, names in `classes`.
+
+    Images are (n, height, width), (n, height, width, channels) or (n, channels, height, width) with 1 or 3 channels:
+    integers from 0 to 255 or floats from 0 to 1. Classes are integers from 0, or strings.
+    """
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
+            content = dict(stored)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        raise DataError(f"{path} is not a readable .npz of plain arrays: {error}") from error
+    pairs = {part: pair for part in NAMES if (pair := _pair(path, content, part)) is not None}
+    if not pairs:
+        raise DataError(f"{path} has no arrays x and y (nor x_test and y_test), but: {', '.join(content) or 'nothing'}")
+    names = [str(name) for name in content.get("classes", ())] or _names([y for _, y in pairs.values()])
+    splits = {part: Split(_images(path, x), _labels(path, y, names)) for part, (x, y) in pairs.items()}
+    some = next(iter(splits.values()))
+    return DataSet(path.stem, tuple(names), splits.get("train", empty(some)), splits.get("test", empty(some)))
+
+
+def _pair(path: Path, content: Mapping[str, Array], part: str) -> tuple[Array, Array] | None:
+    for x, y in NAMES[part]:
+        if x in content and y in content:
+            return content[x], content[y]
+        if x in content:
+            raise DataError(
+                f"{path} has {x} but not {y}: give every image its class (any, if it only serves as OOD data)"
+            )
+    return None
+
+
+def _names(labels: list[Array]) -> list[str]:
+    """Class names: the strings themselves, or the numbers up to the largest one."""
+    if all(y.dtype.kind == "U" for y in labels):
+        return sorted({str(name) for y in labels for name in y})
+    if all(y.dtype.kind in "iu" for y in labels):
+        return [str(i) for i in range(1 + max(int(y.max(initial=0)) for y in labels))]
+    raise DataError("classes must be integers or strings")
+
+
+def _labels(path: Path, y: Array, names: list[str]) -> torch.Tensor:
+    if y.dtype.kind == "U":
+        position = {name: i for i, name in enumerate(names)}
+        if unknown := sorted({str(name) for name in y} - set(names)):
+            raise DataError(f"{path}: {', '.join(unknown)} not among the classes {', '.join(names)}")
+        return torch.tensor([position[str(name)] for name in y], dtype=torch.int64)
+    return torch.from_numpy(y.astype(np.int64))
+
+
+def _images(path: Path, x: Array) -> torch.Tensor:
+    if x.ndim == 3:
+        x = x[:, None]
+    elif x.ndim == 4 and x.shape[3] in (1, 3) and x.shape[1] not in (1, 3):
+        x = x.transpose(0, 3, 1, 2)
+    elif x.ndim != 4 or x.shape[1] not in (1, 3) or x.shape[3] in (1, 3):
+        raise DataError(f"{path}: images of shape {x.shape} are not (n, h, w), (n, h, w, 1 or 3) or (n, 1 or 3, h, w)")
+    return torch.from_numpy(np.ascontiguousarray(_bytes(path, x)))
+
+
+def _bytes(path: Path, x: Array) -> NDArray[np.uint8]:
+    if x.dtype == np.uint8:
+        return x
+    low, high = (x.min(initial=0), x.max(initial=0)) if x.dtype.kind in "iuf" else (np.nan, np.nan)
+    if x.dtype.kind in "iu" and low >= 0 and high <= 255:
+        return x.astype(np.uint8)
+    if x.dtype.kind == "f" and low >= 0 and high <= 1:  # false for NaN
+        return np.round(x * 255).astype(np.uint8)
+    raise DataError(
+        f"{path}: images of {x.dtype} from {low} to {high}; take integers from 0 to 255 or floats from 0 to 1"
+    )

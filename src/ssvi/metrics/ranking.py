@@ -1,0 +1,100 @@
+"""How well a score separates two kinds of examples, such as out-of-distribution from in-distribution ones.
+
+`scores` is (examples,), higher meaning more like label 1; `labels` is (examples,) of 0 and 1 (or False and True). All
+numbers depend on the order of the scores only, so no sigmoid, no scaling and no threshold grid is involved. Examples
+with equal scores enter together: no threshold can separate them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from ._checks import checked_scores
+
+
+def auroc(scores: Tensor, labels: Tensor) -> float:
+    """The area under the ROC curve: P(score of a 1 > score of a 0) + P(equal) / 2, exact under ties.
+
+    Exchanging the labels and negating the scores changes nothing, so there is no positive class to choose.
+    """
+    return area(TieGroups.of(*checked_scores(scores, labels)))
+
+
+def aupr(scores: Tensor, labels: Tensor, positive: int = 1) -> float:
+    """The average precision, sum_t (recall_t - recall_{t-1}) precision_t over the distinct scores t, falling.
+
+    `positive=0` makes the 0s the class to be found, by low scores; the two numbers differ, and a useless score has the
+    share of the positive class.
+    """
+    return average_precision(TieGroups.of(*_facing(scores, labels, positive)))
+
+
+def fpr_at_95_tpr(scores: Tensor, labels: Tensor, positive: int = 1) -> float:
+    """The smallest false positive rate among the thresholds that find at least 95 % of the positive class.
+
+    `positive=0` makes the 0s the class to be found, by low scores.
+    """
+    return fpr_at_95(TieGroups.of(*_facing(scores, labels, positive)))
+
+
+@dataclass(frozen=True)
+class TieGroups:
+    """How many 1s and 0s have each score, from the highest score down; a group may be empty (in a resample)."""
+
+    ones: Tensor  # (G,), float64
+    zeros: Tensor  # (G,), float64
+
+    @classmethod
+    def of(cls, scores: Tensor, labels: Tensor) -> TieGroups:
+        """Count checked scores."""
+        return cls.weighted(dense_rank(scores, descending=True), labels, torch.ones_like(labels))
+
+    @classmethod
+    def weighted(cls, rank: Tensor, labels: Tensor, weights: Tensor) -> TieGroups:
+        """Count examples of given dense ranks, each as often as its weight says."""
+        ones = torch.bincount(rank, (weights * labels).double())
+        zeros = torch.bincount(rank, (weights * (1 - labels)).double())
+        if not (ones.sum() and zeros.sum()):
+            raise ValueError(
+                f"labels: all are {int(bool(ones.sum()))}; a ranking compares two classes, so pass examples of both "
+                "(and in a bootstrap strata=labels, so that each draw has both)"
+            )
+        return cls(ones, zeros)
+
+
+def area(groups: TieGroups) -> float:
+    """AUROC = sum_g ones_g (zeros behind g + zeros_g / 2) / (ones zeros)."""
+    behind = groups.zeros.sum() - groups.zeros.cumsum(0) + groups.zeros / 2
+    return float((groups.ones * behind).sum() / (groups.ones.sum() * groups.zeros.sum()))
+
+
+def average_precision(groups: TieGroups) -> float:
+    """AP = sum_g ones_g / ones * (ones up to g) / (all up to g)."""
+    found = groups.ones.cumsum(0)
+    precision = found / (found + groups.zeros.cumsum(0)).clamp_min(1)  # 0/0 before the first example counts nothing
+    return float((groups.ones * precision).sum() / groups.ones.sum())
+
+
+def fpr_at_95(groups: TieGroups) -> float:
+    """The 0s let through when 95 % of the 1s are, counted in whole examples: 20 found >= 19 all."""
+    enough = 20 * groups.ones.cumsum(0) >= 19 * groups.ones.sum()
+    return float(groups.zeros.cumsum(0)[int(enough.int().argmax())] / groups.zeros.sum())
+
+
+def dense_rank(values: Tensor, descending: bool = False) -> Tensor:
+    """0, 1, 2, ... in the order of the values; equal values share a rank."""
+    ordered, order = values.sort(descending=descending)
+    step = pad((ordered[1:] != ordered[:-1]).long(), (1, 0))
+    return torch.empty_like(order).scatter_(0, order, step.cumsum(0))
+
+
+def _facing(scores: Tensor, labels: Tensor, positive: int) -> tuple[Tensor, Tensor]:
+    """Scores and labels turned so that the class to be found is 1."""
+    if positive not in (0, 1):
+        raise ValueError(f"positive: expected 0 or 1, the label of the class to be found, got {positive!r}")
+    scores, labels = checked_scores(scores, labels)
+    return (scores, labels) if positive else (-scores.double(), 1 - labels)

@@ -1,0 +1,132 @@
+"""How much a metric would move if other examples had been drawn: bootstrap intervals."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from . import calibration, classification, ranking, selective
+from ._checks import checked_count, checked_integers, checked_scores, checked_tensor
+
+Metric = Callable[..., float]
+Weighted = Callable[[Tensor], float]  # the metric of fixed data, as a function of how often each example counts
+
+
+def bootstrap(
+    metric: Metric,
+    *data: Tensor,
+    resamples: int = 1000,
+    level: float = 0.95,
+    seed: int | torch.Generator = 0,
+    strata: Tensor | None = None,
+    centred: bool | None = None,
+) -> tuple[float, float]:
+    """The percentile interval (low, high) of metric(*data) over examples drawn with replacement (Efron 1979).
+
+    The metric is computed for `resamples` draws of n out of the n examples; low and high are its (1 -+ level)/2
+    quantiles. `data` are the metric's arguments, each with the examples first; options are fixed by
+    functools.partial(ece, bins=20). With `strata` (n integers) each stratum is resampled by itself: for the scores of
+    two data sets, `strata=labels`.
+
+    The metrics of this package, passed as they are, cost a fraction of other functions: their data are checked and
+    sorted once, and a draw only changes how often each example counts.
+
+    A resample is noisier than the sample it comes from, and noise looks like miscalibration: the percentile interval of
+    a calibration error lies too high, and near good calibration wholly above the error itself. `centred` subtracts this
+    bias as the draws show it, mean(draws) - metric(*data), from both ends (which stay at 0 or above if all draws do).
+    By default it is on for the calibration errors of this package and off otherwise. An interval tells the noise of an
+    estimate; the estimate's own bias, as that of `ece` from few examples, stays in it.
+    """
+    checked_count(resamples, "resamples")
+    if not 0 < level < 1:
+        raise ValueError(f"level: expected a number between 0 and 1, got {level!r}; 0.95 gives a 95 % interval")
+    n = _examples(data)
+    weighted = _WEIGHTED[metric](*data) if metric in _WEIGHTED else _by_index(metric, data)
+    values = torch.tensor([weighted(weights) for weights in _draws(n, resamples, seed, strata)], dtype=torch.float64)
+    if centred or (centred is None and _is_calibration_error(metric)):
+        floor = 0.0 if values.min() >= 0 else -torch.inf
+        values = (values - values.mean() + metric(*data)).clamp_min(floor)
+    low, high = values.quantile(torch.tensor([(1 - level) / 2, (1 + level) / 2], dtype=torch.float64))
+    return float(low), float(high)
+
+
+def _is_calibration_error(metric: Metric) -> bool:
+    bare = metric.func if isinstance(metric, partial) else metric
+    return bare in (calibration.ece, calibration.adaptive_ece, calibration.marginal_calibration_error)
+
+
+def _examples(data: tuple[Tensor, ...]) -> int:
+    """The number of examples, the same in all."""
+    lengths = {len(part) if part.dim() else 0 for part in map(checked_tensor, data, ["data"] * len(data))}
+    if len(lengths) != 1 or 0 in lengths:
+        shapes = [tuple(part.shape) for part in data]
+        raise ValueError(f"data: expected tensors of equally many examples, at least one, got shapes {shapes}")
+    return lengths.pop()
+
+
+def _draws(n: int, resamples: int, seed: int | torch.Generator, strata: Tensor | None) -> Iterator[Tensor]:
+    """How often each of n examples is among n drawn with replacement within the strata, (n,), `resamples` times."""
+    generator = seed if isinstance(seed, torch.Generator) else torch.Generator().manual_seed(seed)
+    strata = torch.zeros(n, dtype=torch.long) if strata is None else checked_integers(strata, n, "strata")
+    order = strata.argsort(stable=True)  # the examples, stratum by stratum
+    size = torch.bincount(ranking.dense_rank(strata))
+    start, size = (size.cumsum(0) - size).repeat_interleave(size), size.repeat_interleave(size)
+    for _ in range(resamples):
+        u = torch.rand(n, dtype=torch.float64, generator=generator, device=generator.device).cpu()
+        # Not order[...]: indexing starts threads for any length, and waits for them on a busy machine.
+        yield torch.bincount(order.index_select(0, start + (u * size).long()), minlength=n)
+
+
+def _by_index(metric: Metric, data: tuple[Tensor, ...]) -> Weighted:
+    """Any metric: repeat each example as often as it counts."""
+
+    def weighted(weights: Tensor) -> float:
+        index = torch.arange(len(weights)).repeat_interleave(weights)
+        return metric(*(part[index.to(part.device)] for part in data))
+
+    return weighted
+
+
+def _average(values: Tensor) -> Weighted:
+    return lambda weights: float((weights * values).sum() / weights.sum())
+
+
+def _calibration(data: tuple[Tensor, Tensor], adaptive: bool) -> Weighted:
+    points = calibration.top_label(*data)
+    return lambda weights: calibration.diagram(points, weights, adaptive=adaptive).error
+
+
+def _class_wise(*data: Tensor) -> Weighted:
+    points = calibration.class_columns(*data)
+    return lambda weights: calibration.class_wise(points, weights)
+
+
+def _aurc(*data: Tensor) -> Weighted:
+    rank, wrong = selective.by_certainty(*data)
+    return lambda weights: float(selective.risks(rank, wrong, weights).mean())
+
+
+def _ranking(curve: Callable[[ranking.TieGroups], float]) -> Callable[..., Weighted]:
+    def prepare(*data: Tensor) -> Weighted:
+        scores, labels = checked_scores(*data)
+        rank = ranking.dense_rank(scores, descending=True)
+        return lambda weights: curve(ranking.TieGroups.weighted(rank, labels, weights))
+
+    return prepare
+
+
+_WEIGHTED: dict[Metric, Callable[..., Weighted]] = {
+    classification.accuracy: lambda *data: _average(classification.hits(*data)),
+    classification.nll: lambda *data: _average(classification.surprisals(*data)),
+    classification.brier: lambda *data: _average(classification.squared_errors(*data)),
+    calibration.ece: lambda *data: _calibration(data, adaptive=False),
+    calibration.adaptive_ece: lambda *data: _calibration(data, adaptive=True),
+    calibration.marginal_calibration_error: _class_wise,
+    ranking.auroc: _ranking(ranking.area),
+    ranking.aupr: _ranking(ranking.average_precision),
+    ranking.fpr_at_95_tpr: _ranking(ranking.fpr_at_95),
+    selective.aurc: _aurc,
+}
