@@ -74,6 +74,8 @@ class DataSet:
         augment: Augment | None = None,
         shuffle: bool = True,
         drop_last: bool = False,
+        rank: int = 0,
+        ranks: int = 1,
     ) -> Batches:
         """Batches of `split` (of this or of another data set), normalised with the statistics of this data set."""
         return Batches(
@@ -84,6 +86,8 @@ class DataSet:
             augment=augment,
             shuffle=shuffle,
             drop_last=drop_last,
+            rank=rank,
+            ranks=ranks,
         )
 
 

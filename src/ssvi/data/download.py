@@ -12,7 +12,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from ssvi.data.fetch import Patience, fetch, md5_of
+from ssvi.data.fetch import PATIENCE, Patience, fetch, md5_of
 from ssvi.data.split import DataError
 
 
@@ -52,7 +52,7 @@ def default_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ssvi"
 
 
-def obtain(sources: Iterable[Source], folder: Path, patience: Patience = Patience()) -> None:  # noqa: B008 (frozen)
+def obtain(sources: Iterable[Source], folder: Path, patience: Patience = PATIENCE) -> None:
     """Bring the files that `folder` lacks; what is there already is neither touched nor loaded again."""
     for source in sources:
         place = source.place(folder)

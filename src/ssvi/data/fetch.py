@@ -36,7 +36,10 @@ class Patience:
     pause: float = 2.0
 
 
-def fetch(url: str, target: Path, md5: str, patience: Patience = Patience()) -> None:  # noqa: B008 (frozen)
+PATIENCE = Patience()
+
+
+def fetch(url: str, target: Path, md5: str, patience: Patience = PATIENCE) -> None:
     """Download `url` to `target`, which appears only when complete and right.
 
     What has arrived is kept in `target`.part: this call takes a broken connection up again, and so does the next call

@@ -1,0 +1,81 @@
+"""What screens, lenses and codecs do: contrast, elastic warps, big pixels, JPEG."""
+
+from __future__ import annotations
+
+import io
+
+import numpy as np
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+
+from ssvi.data.corruptions.filters import gaussian_blur, separable
+from ssvi.data.split import DataError
+
+
+def contrast(x: Tensor, generator: torch.Generator, factor: float) -> Tensor:
+    """Shrink the distance from the mean of the channel."""
+    mean = x.mean((2, 3), keepdim=True)
+    return mean + factor * (x - mean)
+
+
+def elastic_transform(
+    x: Tensor, generator: torch.Generator, amplitude: float, smoothness: float, affine: float
+) -> Tensor:
+    """A random affine map and a random smooth displacement; all lengths as parts of the shorter side."""
+    n, _, height, width = x.shape
+    side = min(height, width)
+    target = torch.stack(torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij"), -1).float()
+    target = target.expand(n, height, width, 2)
+    if amplitude:
+        noise = 2 * torch.rand(n, 2, height, width, generator=generator) - 1
+        target = target + amplitude * side * gaussian_blur(noise, smoothness * side).permute(0, 2, 3, 1)
+    weights = _affine(n, height, width, affine * side, generator)
+    source = target @ weights[:, None, :2] + weights[:, None, 2:]
+    return _sample(x, source)
+
+
+def _affine(n: int, height: int, width: int, jitter: float, generator: torch.Generator) -> Tensor:
+    """n maps (3, 2) of positions (row, column, 1) that bring three points back from where they went at random."""
+    middle = torch.tensor([height // 2, width // 2])
+    reach = max(min(height, width) // 3, 1)
+    points = middle + reach * torch.tensor([[1.0, 1.0], [1.0, -1.0], [-1.0, -1.0]])
+    gone = points + jitter * (2 * torch.rand(n, 3, 2, generator=generator) - 1)
+    back: Tensor = torch.linalg.solve(torch.cat((gone, torch.ones(n, 3, 1)), 2), points.expand(n, 3, 2))
+    return back
+
+
+def _sample(x: Tensor, position: Tensor) -> Tensor:
+    """Bilinear values at positions (n, h, w, 2) of (row, column); the border is a mirror."""
+    span = torch.tensor([max(size - 1, 1) for size in x.shape[2:]])
+    grid = (2 * position / span - 1).flip(-1)
+    return F.grid_sample(x, grid, padding_mode="reflection", align_corners=True)
+
+
+def pixelate(x: Tensor, generator: torch.Generator, scale: float) -> Tensor:
+    """Shrink to `scale` by a box filter, and enlarge again by repeating pixels."""
+    return separable(x, *(_pixelate_matrix(size, max(int(size * scale), 1)) for size in x.shape[2:]))
+
+
+def _pixelate_matrix(size: int, small: int) -> Tensor:
+    """Shrunk pixels are means of the pixels whose centres they cover (as Pillow's are); each row repeats the nearest."""
+    centre = torch.arange(size) + 0.5
+    covered = torch.ceil(centre * small / size).long() - 1
+    box = (covered == torch.arange(small)[:, None]).float()  # (small, size)
+    nearest = (centre * small / size).long()
+    return (box / box.sum(1, keepdim=True))[nearest]
+
+
+def jpeg_compression(x: Tensor, generator: torch.Generator, quality: int) -> Tensor:
+    """Write and read a JPEG file."""
+    try:
+        from PIL import Image
+    except ImportError:
+        raise DataError("jpeg_compression needs Pillow: pip install 'ssvi[images]'") from None
+    images = (x * 255).round().byte().permute(0, 2, 3, 1).numpy()
+    decoded = np.empty_like(images)
+    for i, image in enumerate(images):
+        file = io.BytesIO()
+        Image.fromarray(image.squeeze(-1) if image.shape[2] == 1 else image).save(file, "JPEG", quality=quality)
+        decoded[i] = np.asarray(Image.open(file)).reshape(image.shape)
+    return torch.from_numpy(decoded).permute(0, 3, 1, 2).float() / 255
