@@ -2,7 +2,6 @@
 
 import colorsys
 import math
-import sys
 from itertools import pairwise
 
 import numpy as np
@@ -290,7 +289,8 @@ def test_pixelate_is_pillows_box(severity):
     assert difference.abs().max() <= 1  # Pillow rounds in between
 
 
-def test_jpeg_needs_pillow(monkeypatch):
-    monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(DataError, match=r"ssvi\[images\]"):
-        corrupt(images(1), "jpeg_compression", 1)
+def test_jpeg_is_that_of_a_file(tmp_path):
+    x = images(1)
+    Image.fromarray(x[0].permute(1, 2, 0).numpy()).save(tmp_path / "x.jpg", quality=40)
+    with Image.open(tmp_path / "x.jpg") as file:
+        assert np.array_equal(corrupt(x, "jpeg_compression", 5)[0].permute(1, 2, 0), np.asarray(file))

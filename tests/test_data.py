@@ -186,10 +186,7 @@ def test_drop_last():
 def test_ranks_share_the_batches_of_one_process():
     some = random_set()
     alone = some.batches(some.train, 8, augment=augment.crop_flip)
-    ranks = [
-        Batches(some.train, 8, normalise=some.normalise, augment=augment.crop_flip, rank=rank, ranks=2)
-        for rank in (0, 1)
-    ]
+    ranks = [some.batches(some.train, 8, augment=augment.crop_flip, rank=rank, ranks=2) for rank in (0, 1)]
     for (x, y), *shares in zip(alone, *ranks, strict=True):
         for rank, (part_x, part_y) in enumerate(shares):
             assert torch.equal(part_x, x[rank::2])

@@ -388,13 +388,6 @@ def test_unfit_folders_are_refused(tmp_path):
         load(tmp_path)
 
 
-def test_folder_without_pillow_names_the_extra(tmp_path, monkeypatch):
-    save_image(tmp_path / "a" / "1.png", GREY[0])
-    monkeypatch.setitem(sys.modules, "PIL", None)
-    with pytest.raises(DataError, match=r"ssvi\[images\]"):
-        load(tmp_path)
-
-
 # Names
 
 

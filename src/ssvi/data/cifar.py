@@ -82,7 +82,8 @@ def _npy(folder: Path, name: str) -> NDArray[Any]:
     """Map an array into memory, so that only the severity asked for is read."""
     path = folder / f"{name}.npy"
     try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)  # type: ignore[no-any-return]
+        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+        return array
     except FileNotFoundError:
         known = ", ".join(sorted(p.stem for p in folder.glob("*.npy"))) or "no arrays at all"
         raise DataError(f"{path} does not exist; {folder} has {known}") from None

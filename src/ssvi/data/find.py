@@ -65,11 +65,11 @@ def _load_known(name: str, folder: Path, download: bool, test_only: bool) -> Dat
     layout = _present(known, folder, test_only)
     if layout is None:
         layout = known.layouts[0]
-        wanted = set(layout.files(test_only=test_only))
-        sources = [source for source in known.sources if wanted & set(source.missing(folder))]
+        missing = [file for file in layout.files(test_only=test_only) if not (folder / file).is_file()]
+        sources = [source for source in known.sources if set(missing) & set(source.files)]
         if not download:
             raise DataError(
-                f"{name} is not in {folder}: no {sources[0].missing(folder)[0]}. Allow the download, name the folder "
+                f"{name} is not in {folder}: no {missing[0]}. Allow the download, name the folder "
                 f"that has it, or put there what {', '.join(source.url for source in sources)} gives"
             )
         obtain(sources, folder)

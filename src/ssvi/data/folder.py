@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import torch
 from numpy.typing import NDArray
+from PIL import Image, ImageOps
 from rich.console import Console
 from rich.progress import track
 
@@ -66,10 +67,6 @@ def _files(root: Path) -> list[Path]:
 
 def _read(file: Path, size: Size | None) -> NDArray[np.uint8]:
     """One image, (height, width, 1 or 3), upright as its camera says."""
-    try:
-        from PIL import Image, ImageOps
-    except ImportError:
-        raise DataError(f"{file} needs Pillow to be read: pip install 'ssvi[images]'") from None
     try:
         with Image.open(file) as opened:
             if opened.mode.startswith(("I", "F")):

@@ -7,10 +7,10 @@ import io
 import numpy as np
 import torch
 import torch.nn.functional as F
+from PIL import Image
 from torch import Tensor
 
 from ssvi.data.corruptions.filters import gaussian_blur, separable
-from ssvi.data.split import DataError
 
 
 def contrast(x: Tensor, generator: torch.Generator, factor: float) -> Tensor:
@@ -68,10 +68,6 @@ def _pixelate_matrix(size: int, small: int) -> Tensor:
 
 def jpeg_compression(x: Tensor, generator: torch.Generator, quality: int) -> Tensor:
     """Write and read a JPEG file."""
-    try:
-        from PIL import Image
-    except ImportError:
-        raise DataError("jpeg_compression needs Pillow: pip install 'ssvi[images]'") from None
     images = (x * 255).round().byte().permute(0, 2, 3, 1).numpy()
     decoded = np.empty_like(images)
     for i, image in enumerate(images):
