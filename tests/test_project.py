@@ -14,10 +14,13 @@ ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "ssvi"
 
 LEVELS = [
-    {"geometry", "gaussian", "criteria", "schedules", "allocation", "metrics"},  # mathematics
+    {"distributed", "geometry", "gaussian", "criteria", "schedules", "allocation", "metrics"},  # mathematics
     {"posterior", "kernels", "nn", "convert", "summary"},  # state
     {"addition", "subspace", "elbo", "predict", "flops"},  # algorithm
-    {"models", "data", "evaluate", "demo", "demo_picture"},  # application
+    {"models", "data", "config", "build", "guard", "saving", "runfolder", "outputs", "evaluate"},  # application: parts
+    {"train", "analysis", "report", "wording"},  # runs, and what is told of them
+    {"tables", "doctor", "cli", "cli_train", "cli_evaluate", "cli_inspect", "cli_report", "cli_options", "cli_bench"},
+    {"bench", "demo", "demo_picture"},
 ]
 
 

@@ -13,6 +13,7 @@ from weakref import WeakSet
 import torch
 from torch import Tensor
 
+from ssvi import distributed
 from ssvi.geometry import Geometry
 from ssvi.posterior import SparseGaussian
 
@@ -96,7 +97,7 @@ class Ear:
             gradient = part if gradient is None else gradient.add_(part)
         self.uses.clear()
         assert gradient is not None
-        self._keep(self.score(gradient.flatten()))
+        self._keep(self.score(distributed.mean_(gradient).flatten()))
 
     def _keep(self, score: Tensor) -> None:
         """Criterion 3 is the mean of |gradient|, and its best k are known only after the last pass: for mc_steps > 1 the

@@ -2,8 +2,24 @@
 
 from __future__ import annotations
 
+import importlib
+from collections.abc import Callable
+from typing import Any
+
 import torch.nn.functional as F
 from torch import Tensor, nn
+
+
+def mlp(*, classes: int = 10, channels: int = 1, size: int = 28, width: int = 400) -> nn.Sequential:
+    """Two hidden layers on the pixels."""
+    return nn.Sequential(
+        nn.Flatten(),
+        nn.Linear(channels * size**2, width),
+        nn.ReLU(),
+        nn.Linear(width, width),
+        nn.ReLU(),
+        nn.Linear(width, classes),
+    )
 
 
 def lenet(*, classes: int = 10, channels: int = 1, size: int = 28, width: int = 32) -> nn.Sequential:
@@ -66,6 +82,35 @@ class ResNet(nn.Module):
         return self.linear(y.mean((2, 3)))
 
 
-def resnet18(*, classes: int = 10, width: int = 64) -> ResNet:
+def resnet18(*, classes: int = 10, channels: int = 3, width: int = 64) -> ResNet:
     """The paper's network: ResNet-18 with a CIFAR stem, 11.2 M weights at width 64."""
-    return ResNet((2, 2, 2, 2), classes=classes, width=width)
+    return ResNet((2, 2, 2, 2), classes=classes, width=width, channels=channels)
+
+
+def resnet20(*, classes: int = 10, channels: int = 3, width: int = 16) -> ResNet:
+    """The small network of He et al. for CIFAR: three stages of three blocks, 0.27 M weights at width 16."""
+    return ResNet((3, 3, 3), classes=classes, width=width, channels=channels)
+
+
+BY_NAME: dict[str, Callable[..., nn.Module]] = {"mlp": mlp, "lenet": lenet, "resnet18": resnet18, "resnet20": resnet20}
+
+
+def build(name: str, *, classes: int, channels: int, size: int, width: int = 0) -> nn.Module:
+    """The network of that name for such images; `width=0` is its usual width.
+
+    `package.module:function` is your own: it is called with classes, and with channels, size and width if it takes them.
+    """
+    function = BY_NAME.get(name) or _own(name)
+    offered: dict[str, Any] = {"channels": channels, "size": size} | ({"width": width} if width else {})
+    taken = function.__code__.co_varnames[: function.__code__.co_argcount + function.__code__.co_kwonlyargcount]
+    return function(classes=classes, **{key: value for key, value in offered.items() if key in taken})
+
+
+def _own(name: str) -> Callable[..., nn.Module]:
+    module, colon, function = name.partition(":")
+    if not colon:
+        raise ValueError(f"model={name!r} is unknown: take one of {', '.join(BY_NAME)}, or package.module:function")
+    try:
+        return getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"model={name!r} cannot be imported: {error}; is its folder on PYTHONPATH?") from error

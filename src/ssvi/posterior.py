@@ -117,13 +117,17 @@ class SparseGaussian(nn.Module):
     @property
     def sigma(self) -> Tensor:
         """The standard deviations of the live weights."""
-        return SIGMA_MAPS[self.sigma_map][0](self.rho, self.sigma_init)
+        return self.sigma_of(self.rho)
 
     @property
     def sigma2(self) -> Tensor:
         """The variances of the live weights, in float32 at least: half precision has no room for them."""
         sigma = self.sigma
         return sigma.to(torch.promote_types(sigma.dtype, torch.float32)).square()
+
+    def sigma_of(self, rho: Tensor) -> Tensor:
+        """The sigma of this rho."""
+        return SIGMA_MAPS[self.sigma_map][0](rho, self.sigma_init)
 
     def rho_of(self, sigma: Tensor) -> Tensor:
         """The rho whose sigma this is."""

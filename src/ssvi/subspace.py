@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from ssvi import addition as additions
-from ssvi import criteria, schedules
+from ssvi import criteria, distributed, schedules
 from ssvi.addition import Ear, Wanted, top_k
 from ssvi.nn import posteriors
 from ssvi.posterior import SparseGaussian, realign
@@ -63,7 +63,8 @@ class Subspace:
             runs at theta = mu), "random", or a function dl/dtheta -> score.
         mc_steps: K of criterion 3, the mean of the scores of the last K batches. For K > 1 each layer keeps a running
             sum of d scores during those K batches.
-        fresh_sigma: "mean", the arithmetic mean of the sigma that stay in the layer, or a number.
+        fresh_sigma: "mean", the arithmetic mean of the sigma that stay in the layer; "mean_rho", the sigma of their mean
+            rho (what the authors' code does); or a number.
         until: after this many calls gamma is frozen.
     """
 
@@ -183,13 +184,16 @@ class Subspace:
         candidates, order = torch.cat([index[~stays], wanted.absent]).sort()  # so that ties go to the lower position
         scores = torch.cat([wanted.live[~stays], wanted.absent_score])[order]
         new = torch.cat([index[stays], candidates[top_k(scores, k)]]).sort().values
+        distributed.from_first_(new)  # criteria may be random: one process decides
         return new, self._fresh_sigma(posterior, torch.isin(index, new))
 
     def _fresh_sigma(self, posterior: SparseGaussian, stays: Tensor) -> float:
         if not isinstance(self.fresh_sigma, str):
             return self.fresh_sigma
-        sigma = posterior.sigma.double()
-        return (sigma[stays] if stays.any() else sigma).mean().item()
+        stays = stays if stays.any() else ~stays
+        if self.fresh_sigma == "mean_rho":
+            return posterior.sigma_of(posterior.rho[stays].mean()).item()
+        return posterior.sigma[stays].double().mean().item()
 
     def _attached(self, posterior: SparseGaussian) -> list[Tensor]:
         """Everything that has the shape of mu and rho: their gradients, and the state of the optimisers."""
@@ -253,5 +257,7 @@ def _check_numbers(every: int, mc_steps: int, fresh_sigma: str | float) -> None:
         raise ValueError(f"every={every!r} must be at least 1: it is the number of batches per update of gamma")
     if not 1 <= mc_steps <= every:
         raise ValueError(f"mc_steps={mc_steps!r} must be between 1 and every={every}: it is K of criterion 3")
-    if fresh_sigma != "mean" and (isinstance(fresh_sigma, str) or not fresh_sigma > 0):
-        raise ValueError(f"fresh_sigma={fresh_sigma!r} must be 'mean' or a positive number: at 0 sigma cannot learn")
+    if fresh_sigma not in ("mean", "mean_rho") and (isinstance(fresh_sigma, str) or not fresh_sigma > 0):
+        raise ValueError(
+            f"fresh_sigma={fresh_sigma!r} must be 'mean', 'mean_rho' or a positive number: at 0 sigma cannot learn"
+        )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from torch import nn
 from torch.nn.parameter import UninitializedParameter
 
+from ssvi import kernels
 from ssvi.convert import REASON
 from ssvi.nn import BayesLayer
 from ssvi.posterior import SparseGaussian
@@ -22,16 +23,18 @@ class Row:
     d: int
     s: int
     bytes: int
+    kernel: str
     note: str
 
     def cells(self) -> tuple[str, ...]:
         """The row as text."""
         density = f"{self.s / self.d:.2%}" if self.d else "-"
-        return (self.name, self.kind, self.what, f"{self.d:,}", f"{self.s:,}", density, f"{self.bytes:,}", self.note)
+        counts = (f"{self.d:,}", f"{self.s:,}", density, f"{self.bytes:,}")
+        return (self.name, self.kind, self.what, *counts, self.kernel, self.note)
 
 
-HEAD = ("layer", "kind", "what", "d", "s", "density", "bytes", "note")
-RIGHT = (False, False, False, True, True, True, True, False)
+HEAD = ("layer", "kind", "what", "d", "s", "density", "bytes", "kernel", "note")
+RIGHT = (False, False, False, True, True, True, True, False, False)
 
 
 def rows(bnn: nn.Module) -> list[Row]:
@@ -47,7 +50,7 @@ def rows(bnn: nn.Module) -> list[Row]:
 
 
 def summary(bnn: nn.Module) -> str:
-    """Layer by layer: kind, d weights, s live ones, density, bytes, and why a layer stayed deterministic."""
+    """Layer by layer: kind, d weights, s live ones, density, bytes, kernel, and why a layer stayed deterministic."""
     table = rows(bnn)
     lines = _align([HEAD, *(row.cells() for row in table)])
     return "\n".join([lines[0], "-" * max(map(len, lines)), *lines[1:], "", *_totals(table)])
@@ -56,19 +59,20 @@ def summary(bnn: nn.Module) -> str:
 def _bayesian(name: str, layer: BayesLayer, seen: dict[SparseGaussian, str]) -> Row:
     posterior = layer.posterior
     what = "sparse Bayesian" if posterior.s < posterior.d else "dense Bayesian"
+    kernel = kernels.chosen(posterior.mu, layer.geometry, posterior.s)
     stored = _bytes(layer.bias)
     if posterior in seen:  # counted once, where it came first
-        return Row(name, type(layer).__name__, what, 0, 0, stored, f"tied to {seen[posterior]}")
+        return Row(name, type(layer).__name__, what, 0, 0, stored, kernel, f"tied to {seen[posterior]}")
     seen[posterior] = name
     stored += _bytes(posterior.index) + _bytes(posterior.mu) + _bytes(posterior.rho)
-    return Row(name, type(layer).__name__, what, posterior.d, posterior.s, stored, "")
+    return Row(name, type(layer).__name__, what, posterior.d, posterior.s, stored, kernel, "")
 
 
 def _deterministic(name: str, module: nn.Module) -> Row:
     own = [p for p in module._parameters.values() if p is not None and not isinstance(p, UninitializedParameter)]
     d, stored = sum(p.numel() for p in own), sum(_bytes(p) for p in own)
     note = getattr(module, REASON, "deterministic")
-    return Row(name or "(the network)", type(module).__name__, "deterministic", d, d, stored, note)
+    return Row(name or "(the network)", type(module).__name__, "deterministic", d, d, stored, "", note)
 
 
 def _totals(table: list[Row]) -> list[str]:

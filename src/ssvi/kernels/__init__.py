@@ -1,5 +1,87 @@
-"""Kernels: (x, mu, sigma^2, support) -> y. The layers call `draw` and `fixed` here and never know which kernel ran."""
+"""Kernels: (x, mu, sigma^2, support) -> y. The layers call `draw` and `fixed` here and never know which kernel ran.
 
-from ssvi.kernels.dense import draw, fixed, moments
+`dense` serves every device, dtype and layer. `native` walks the live weights alone: Linear and Conv2d in float32 on the
+CPU. By default ("auto") a rule takes whichever is the faster one; `use` overrides it.
+"""
 
-__all__ = ["draw", "fixed", "moments"]
+from __future__ import annotations
+
+import warnings
+from types import ModuleType, TracebackType
+
+from torch import Tensor
+
+from ssvi.geometry import Geometry
+from ssvi.kernels import dense, native
+from ssvi.kernels.dense import moments
+
+__all__ = ["available", "chosen", "draw", "fixed", "moments", "use"]
+
+_NAMES = ("auto", "dense", "native")
+_choice = "auto"
+_warned = False
+
+
+def available() -> tuple[str, ...]:
+    """The kernels that this installation has."""
+    return ("dense", "native") if native.available() else ("dense",)
+
+
+class use:  # noqa: N801 - reads as a statement: use("dense"), with use("native"):
+    """Choose a kernel from now on, or inside `with use(...):` only.
+
+    "auto" takes the faster one by rule, "dense" always the reference, "native" the native one wherever it can serve.
+    """
+
+    def __init__(self, name: str) -> None:
+        global _choice
+        if name not in _NAMES:
+            raise ValueError(f"kernels.use({name!r}): take one of {', '.join(_NAMES)}")
+        if name == "native" and not native.available():
+            raise RuntimeError(f"kernels.use('native'): {native.why_not()}")
+        self._before, _choice = _choice, name
+
+    def __enter__(self) -> None:
+        """The choice is made already."""
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        global _choice
+        _choice = self._before
+
+
+def chosen(x: Tensor, geometry: Geometry, s: int) -> str:
+    """The name of the kernel that serves a layer with s live weights on inputs like `x` (of its device and dtype)."""
+    if _choice == "dense" or not native.supports(x, geometry):
+        return "dense"
+    return "native" if _choice == "native" or native.wants(x, geometry, s) else "dense"
+
+
+def _kernel(x: Tensor, geometry: Geometry, s: int) -> ModuleType:
+    if not native.available():
+        _warn_once()
+    return native if chosen(x, geometry, s) == "native" else dense
+
+
+def _warn_once() -> None:
+    global _warned
+    if not _warned and _choice == "auto":
+        _warned = True
+        warnings.warn(f"the dense kernel serves, which saves memory but no time: {native.why_not()}", stacklevel=4)
+
+
+def draw(
+    x: Tensor, mu: Tensor, sigma2: Tensor, index: Tensor, geometry: Geometry, bias: Tensor | None = None
+) -> Tensor:
+    """One y ~ N(E[y], Var[y]), every element with its own noise: `dense.draw`, by the kernel that was chosen."""
+    kernel = _kernel(x, geometry, index.numel())
+    y: Tensor = kernel.draw(x, mu, sigma2, index, geometry, bias)
+    return y
+
+
+def fixed(x: Tensor, theta: Tensor, index: Tensor, geometry: Geometry, bias: Tensor | None = None) -> Tensor:
+    """y = theta * x + bias for one theta: `dense.fixed`, by the kernel that was chosen."""
+    kernel = _kernel(x, geometry, index.numel())
+    y: Tensor = kernel.fixed(x, theta, index, geometry, bias)
+    return y

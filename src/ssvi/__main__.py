@@ -1,0 +1,5 @@
+"""`python -m ssvi` is `ssvi`."""
+
+from ssvi.cli import main
+
+main()

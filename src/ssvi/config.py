@@ -1,0 +1,179 @@
+"""Recipes: everything that makes the numbers of a training run, flat, in one frozen dataclass.
+
+A recipe file is TOML and holds only what differs from the defaults here. Every field is a flag of `ssvi train`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from difflib import get_close_matches
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+
+class RecipeError(ValueError):
+    """A recipe that cannot be: names the key, the value and the remedy."""
+
+
+def _about(text: str, default: Any) -> Any:
+    return field(default=default, metadata={"help": text})
+
+
+@dataclass(frozen=True)
+class Recipe:
+    """The settings of one run."""
+
+    data: str = _about(
+        "data set: a name (`ssvi recipes` lists them), a .npz file, or a folder of class folders", "digits"
+    )
+    validation: float = _about("share of the training set kept for validation", 0.1)
+    augment: str = _about("'none', 'crop-flip' or 'crop'", "none")
+    model: str = _about("mlp, lenet, resnet18, resnet20, or your own as package.module:function", "lenet")
+    width: int = _about("width of the network; 0 is its usual one", 0)
+    method: str = _about("ssvi, or vi (dense), deterministic (point estimate), static (ssvi without updates)", "ssvi")
+    density: float = _about("live weights / all weights of the sparse layers", 0.05)
+    keep_dense: tuple[str, ...] = _about(
+        "names or patterns of layers kept at density 1; 'first' is the first layer", ("first",)
+    )
+    skip: tuple[str, ...] = _about("names or patterns of layers that stay deterministic", ())
+    allocation: str = _about("uniform or erk", "uniform")
+    prior_sigma: float = _about("standard deviation of the prior", 0.1)
+    sigma_init: float = _about("start of every sigma", 0.01)
+    sigma_init_std: float = _about("spread of the starts: |N(sigma_init, sigma_init_std^2)|", 0.0)
+    sigma_map: str = _about("exp (sigma learns) or softplus (the authors')", "exp")
+    mu_init: str = _about("'net' for torch's own initial weights, or a number: standard deviation of a Gaussian", "net")
+    epochs: int = _about("passes over the training set", 80)
+    batch_size: int = _about("examples per step", 64)
+    optimizer: str = _about("sgd (momentum) or adam", "sgd")
+    lr: float = _about("learning rate", 0.05)
+    sigma_lr: float = _about("learning rate of sigma; 0 means lr", 0.0)
+    momentum: float = _about("of sgd", 0.9)
+    weight_decay: float = _about("on everything but sigma; on mu it is a second prior", 0.0)
+    beta_max: float = _about("multiplies KL / N after the warm-up", 0.1)
+    warmup: float = _about("share of the steps in which beta rises from 0", 0.5)
+    per_epoch: bool = _about("change the learning rate and beta once per epoch and not every step", False)
+    every: int = _about("steps per update of gamma", 20)
+    rate: float = _about("r_0: share of live weights replaced, falling to 0 as a cosine", 0.3)
+    until: float = _about("share of the steps after which gamma is frozen", 0.75)
+    removal: str = _about("removal criterion", "snr_abs")
+    addition: str = _about("addition criterion: sample, mean or random", "sample")
+    mc_steps: int = _about("K of addition criterion 3", 1)
+    fresh_sigma: str = _about("'mean', 'mean_rho' (the authors') or a number", "mean")
+    skip_step: bool = _about("no optimiser step on the batch of an update (the authors' code)", False)
+    samples: int = _about("samples of theta in the final evaluation", 5)
+    seed: int = _about("of everything random", 0)
+    threads: int = _about("CPU threads; 0 leaves torch's choice", 0)
+    checkpoint_steps: int = _about("a checkpoint every so many steps besides that of each epoch; 0: none", 0)
+
+    def __post_init__(self) -> None:
+        for name, (holds, must) in _RULES.items():
+            if not holds(getattr(self, name)):
+                raise RecipeError(f"{name}={getattr(self, name)!r} must be {must}")
+
+    def replace(self, **changes: Any) -> Recipe:
+        """The same with some fields changed; unknown names and wrong types are errors."""
+        return dataclasses.replace(self, **{key: _coerce(key, value) for key, value in changes.items()})
+
+    def to_toml(self) -> str:
+        """All fields, as a recipe file."""
+        return "".join(f"{f.name} = {_toml(getattr(self, f.name))}\n" for f in fields(self))
+
+
+_RULES: dict[str, tuple[Any, str]] = {
+    "density": (lambda v: 0 < v <= 1, "in (0, 1]: 0.05 keeps 5 % of the weights"),
+    "validation": (lambda v: 0 <= v < 1, "in [0, 1)"),
+    "augment": (lambda v: v in ("none", "crop", "crop-flip"), "none, crop or crop-flip"),
+    "method": (lambda v: v in ("ssvi", "vi", "deterministic", "static"), "ssvi, vi, deterministic or static"),
+    "optimizer": (lambda v: v in ("sgd", "adam"), "sgd or adam"),
+    "epochs": (lambda v: v >= 1, "at least 1"),
+    "batch_size": (lambda v: v >= 1, "at least 1"),
+    "lr": (lambda v: v > 0, "positive"),
+    "sigma_lr": (lambda v: v >= 0, "positive, or 0 for lr"),
+    "prior_sigma": (lambda v: v > 0, "positive"),
+    "sigma_init": (lambda v: v > 0, "positive"),
+    "beta_max": (lambda v: v >= 0, "0 or more"),
+    "warmup": (lambda v: 0 <= v <= 1, "in [0, 1]: a share of the steps"),
+    "until": (lambda v: 0 <= v <= 1, "in [0, 1]: a share of the steps"),
+    "rate": (lambda v: 0 <= v <= 1, "in [0, 1]"),
+    "every": (lambda v: v >= 1, "at least 1"),
+    "samples": (lambda v: v >= 1, "at least 1"),
+    "width": (lambda v: v >= 0, "0 or more"),
+    "threads": (lambda v: v >= 0, "0 or more"),
+    "checkpoint_steps": (lambda v: v >= 0, "0 or more"),
+}
+
+FIELDS = {f.name: f for f in fields(Recipe)}
+
+
+def names() -> dict[str, str]:
+    """The recipes that come with the package, each with the first comment of its file."""
+    found = sorted(p for p in (files("ssvi") / "recipes").iterdir() if p.name.endswith(".toml"))  # type: ignore[type-var]
+    return {p.name.removesuffix(".toml"): p.read_text().splitlines()[0].lstrip("# ") for p in found}
+
+
+def load(name: str | Path) -> Recipe:
+    """The recipe of that name, or in that file."""
+    packaged = files("ssvi") / "recipes" / f"{name}.toml"
+    if packaged.is_file():
+        return parse(packaged.read_text(), str(name))
+    path = Path(name)
+    if not path.is_file():
+        near = get_close_matches(str(name), names(), 1)
+        hint = (
+            f"did you mean {near[0]!r}?" if near else f"take one of {', '.join(names())}, or the path of a .toml file"
+        )
+        raise RecipeError(f"recipe {str(name)!r} does not exist: {hint}")
+    return parse(path.read_text(), str(path))
+
+
+def parse(text: str, where: str) -> Recipe:
+    """A recipe from TOML."""
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise RecipeError(f"{where} is not TOML: {error}") from error
+    return from_mapping(values)
+
+
+def from_mapping(values: Mapping[str, Any]) -> Recipe:
+    """A recipe from keys and values; those not given have their defaults."""
+    return Recipe(**{key: _coerce(key, value) for key, value in values.items()})
+
+
+def _coerce(key: str, value: Any) -> Any:
+    """The value in the type of its field: 1 is a fine float, "1" is not an int."""
+    if key not in FIELDS:
+        near = get_close_matches(key, FIELDS, 1)
+        raise RecipeError(f"unknown key {key!r}" + (f": did you mean {near[0]!r}?" if near else ""))
+    kind = type(FIELDS[key].default)
+    if kind is tuple and isinstance(value, (list, tuple)):
+        return tuple(str(item) for item in value)
+    if kind is float and isinstance(value, int) and not isinstance(value, bool):
+        return float(value)
+    if kind is str and isinstance(value, (int, float)) and not isinstance(value, bool):
+        return str(value)  # mu_init and fresh_sigma are a word or a number
+    if type(value) is not kind:
+        raise RecipeError(f"{key}={value!r} must be of type {kind.__name__}")
+    return value
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, str):
+        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    return repr(value)
+
+
+def word_or_number(value: str) -> str | float:
+    """A field that takes a word or a number, as the library takes it."""
+    try:
+        return float(value)
+    except ValueError:
+        return value

@@ -1,0 +1,63 @@
+"""The native CPU kernels: one walk over the live weights for mean, variance, noise and square root.
+
+Equal to `ssvi.kernels.dense` up to rounding, with the noise of its own generator (Philox, keyed by torch's), and one
+difference: a NaN or infinity in x reaches the outputs that have a live weight on it, where the dense product
+(0 * NaN = NaN) spreads it to every output of its receptive field.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ssvi.geometry import Geometry
+from ssvi.kernels.native.library import available, isa, why_not
+
+__all__ = ["available", "draw", "fixed", "isa", "supports", "wants", "why_not"]
+
+
+def supports(x: Tensor, geometry: Geometry) -> bool:
+    """Whether the kernels can do this at all: Linear and Conv2d on float32 tensors of the CPU."""
+    return available() and x.device.type == "cpu" and x.dtype == torch.float32 and geometry.ndim in (0, 2)
+
+
+def wants(x: Tensor, geometry: Geometry, s: int) -> bool:
+    """Whether the native kernel is the faster one: a rule, from the measurements in docs/performance.md."""
+    return supports(x, geometry) and s <= 0.25 * geometry.d
+
+
+def draw(
+    x: Tensor, mu: Tensor, sigma2: Tensor, index: Tensor, geometry: Geometry, bias: Tensor | None = None
+) -> Tensor:
+    """One y ~ N(E[y], Var[y]), as `ssvi.kernels.dense.draw`."""
+    from ssvi.kernels.native import ops
+
+    images = _as_images(x, geometry)
+    y, _t = ops.sparse_draw(images, mu, sigma2, index, bias, ops.seed(), layer_of(geometry))
+    return _as_given(y, x, geometry)
+
+
+def fixed(x: Tensor, theta: Tensor, index: Tensor, geometry: Geometry, bias: Tensor | None = None) -> Tensor:
+    """y = theta * x + bias, as `ssvi.kernels.dense.fixed`."""
+    from ssvi.kernels.native import ops
+
+    return _as_given(ops.sparse_fixed(_as_images(x, geometry), theta, index, bias, layer_of(geometry)), x, geometry)
+
+
+def layer_of(geometry: Geometry) -> list[int]:
+    """The geometry as the operators take it: a fully connected layer is a 1x1 convolution on planes of one pixel."""
+    if geometry.ndim == 0:
+        return [*geometry.shape, 1, 1, 1, 1, 0, 0, 1, 1, 1]
+    return [*geometry.shape, *geometry.stride, *geometry.padding, *geometry.dilation, geometry.groups]
+
+
+def _as_images(x: Tensor, geometry: Geometry) -> Tensor:
+    if geometry.ndim == 0:
+        return x.reshape(-1, geometry.shape[1], 1, 1)
+    return x if x.dim() == 4 else x.unsqueeze(0)
+
+
+def _as_given(y: Tensor, x: Tensor, geometry: Geometry) -> Tensor:
+    if geometry.ndim == 0:
+        return y.reshape(*x.shape[:-1], geometry.shape[0])
+    return y if x.dim() == 4 else y.squeeze(0)

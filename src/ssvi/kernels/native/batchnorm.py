@@ -1,0 +1,118 @@
+"""BatchNorm2d with an addition and a ReLU behind it, in one operator: what is left of a step once convolutions are cheap."""
+
+from __future__ import annotations
+
+import ctypes
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ssvi.kernels.native.library import available, library, pointer
+
+
+class _Planes(ctypes.Structure):
+    """`Planes` of batchnorm.cpp."""
+
+    _fields_ = [(name, ctypes.c_int64) for name in ("batch", "channels", "pixels")]
+
+    @classmethod
+    def of(cls, x: Tensor) -> _Planes:
+        return cls(x.shape[0], x.shape[1], x.shape[2:].numel())
+
+
+def batch_norm(norm: nn.BatchNorm2d, x: Tensor, *, residual: Tensor | None = None, relu: bool = False) -> Tensor:
+    """relu(norm(x) + residual), with everything that `norm` does to its running statistics.
+
+    Fused for float32 on the CPU in training; elsewhere it is what torch makes of the formula.
+    """
+    by_batch = norm.training or norm.running_mean is None
+    if not (by_batch and available() and x.device.type == "cpu" and x.dtype == torch.float32 and x.dim() == 4):
+        y = norm(x)
+        y = y if residual is None else y + residual
+        return F.relu(y) if relu else y
+    if x.numel() == x.shape[1]:
+        raise ValueError(f"batch_norm needs more than one value per channel in training, x is {tuple(x.shape)}")
+    y, mean, var = fused_batch_norm(x, residual, norm.weight, norm.bias, norm.eps, relu)
+    if norm.training and norm.running_mean is not None:
+        _track(norm, mean, var, x.numel() // x.shape[1])
+    return y
+
+
+@torch.no_grad()
+def _track(norm: nn.BatchNorm2d, mean: Tensor, var: Tensor, count: int) -> None:
+    """The running statistics, as torch.nn keeps them: `momentum=None` is the average over all batches."""
+    assert norm.running_mean is not None
+    assert norm.running_var is not None
+    assert norm.num_batches_tracked is not None
+    norm.num_batches_tracked.add_(1)
+    weight = 1.0 / norm.num_batches_tracked if norm.momentum is None else norm.momentum
+    norm.running_mean.lerp_(mean, weight)
+    norm.running_var.lerp_(var * (count / (count - 1)), weight)
+
+
+@torch.library.custom_op("ssvi::batch_norm", mutates_args=(), device_types="cpu")
+def fused_batch_norm(
+    x: Tensor, residual: Tensor | None, weight: Tensor | None, bias: Tensor | None, eps: float, relu: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    """y, and mean and (biased) variance of the batch."""
+    x, residual = x.contiguous(), None if residual is None else residual.contiguous()
+    y, mean, var = torch.empty_like(x), x.new_empty(x.shape[1]), x.new_empty(x.shape[1])
+    library().ssvi_batchnorm_forward(
+        ctypes.byref(_Planes.of(x)), pointer(x), pointer(residual), pointer(weight), pointer(bias),
+        ctypes.c_float(eps), ctypes.c_bool(relu), pointer(y), pointer(mean), pointer(var),
+        ctypes.c_int64(torch.get_num_threads()),
+    )  # fmt: skip
+    return y, mean, var
+
+
+@fused_batch_norm.register_fake
+def _(
+    x: Tensor, residual: Tensor | None, weight: Tensor | None, bias: Tensor | None, eps: float, relu: bool
+) -> tuple[Tensor, Tensor, Tensor]:
+    return x.new_empty(x.shape), x.new_empty(x.shape[1]), x.new_empty(x.shape[1])
+
+
+@torch.library.custom_op("ssvi::batch_norm_backward", mutates_args=(), device_types="cpu")
+def fused_batch_norm_backward(
+    grad_y: Tensor, x: Tensor, y: Tensor | None, weight: Tensor | None, mean: Tensor, var: Tensor, eps: float,
+    residual: bool,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    """dl/dx, dl/dresidual (empty without one), dl/dweight, dl/dbias. `y` is given where there was a ReLU."""
+    grad_y, x = grad_y.contiguous(), x.contiguous()
+    grad_x, grad_weight, grad_bias = torch.empty_like(x), torch.empty_like(mean), torch.empty_like(mean)
+    grad_residual = torch.empty_like(x) if residual else x.new_empty(0)
+    library().ssvi_batchnorm_backward(
+        ctypes.byref(_Planes.of(x)), pointer(grad_y), pointer(x), pointer(y), pointer(weight), pointer(mean),
+        pointer(var), ctypes.c_float(eps), pointer(grad_x), pointer(grad_residual if residual else None),
+        pointer(grad_weight), pointer(grad_bias), ctypes.c_int64(torch.get_num_threads()),
+    )  # fmt: skip
+    return grad_x, grad_residual, grad_weight, grad_bias
+
+
+@fused_batch_norm_backward.register_fake
+def _(
+    grad_y: Tensor, x: Tensor, y: Tensor | None, weight: Tensor | None, mean: Tensor, var: Tensor, eps: float,
+    residual: bool,
+) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    shape = mean.shape
+    return x.new_empty(x.shape), x.new_empty(x.shape if residual else 0), x.new_empty(shape), x.new_empty(shape)
+
+
+def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor, Tensor]) -> None:
+    x, residual, weight, bias, ctx.eps, relu = inputs
+    y, mean, var = output
+    ctx.mark_non_differentiable(mean, var)
+    ctx.save_for_backward(x, y if relu else None, weight, mean, var)
+    ctx.has = (residual is not None, weight is not None, bias is not None)
+
+
+def _backward(ctx: Any, grad_y: Tensor, _mean: Tensor, _var: Tensor) -> tuple[Tensor | None, ...]:
+    residual, weight, bias = ctx.has
+    grads = fused_batch_norm_backward(grad_y, *ctx.saved_tensors, ctx.eps, residual)
+    used = (grad if used else None for grad, used in zip(grads, (True, residual, weight, bias), strict=True))
+    return (*used, None, None)
+
+
+fused_batch_norm.register_autograd(_backward, setup_context=_save)

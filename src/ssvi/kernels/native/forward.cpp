@@ -1,0 +1,164 @@
+// y = mu * x + bias + sqrt(sigma^2 * x^2) eps, in one pass; and y = theta * x + bias.
+#include "noise.h"
+#include "sparse.h"
+
+using namespace ssvi;
+
+namespace {
+
+constexpr float kVarianceFloor = 1e-30f;  // that of ssvi.kernels.dense
+
+struct Forward {
+    View view;
+    std::vector<Phase> phases;
+    int64_t stride_h, stride_w;
+    Pattern pattern;
+    Tensor x;
+    const float *mu, *sigma2, *bias;  // sigma2 and bias may be null
+    uint64_t seed;
+    float* y;
+    uint16_t* t;  // eps / (2 std) as bfloat16
+
+    void pack(float* slab, int64_t group, int64_t band, Range slots) const;
+    template <bool Variance>
+    void channels(const float* slab, float* mean, float* var, int64_t group, int64_t channel, int64_t count,
+                  Stripe stripe) const;
+    void noise(float* mean, float* var, int64_t group, int64_t channel, Stripe stripe, int64_t rows) const;
+    void emit(const float* mean, const float* t_rows, int64_t group, int64_t channel, Stripe stripe, int64_t rows) const;
+    template <bool Variance>
+    void run(int64_t threads) const;
+};
+
+// y = mean + sqrt(var) eps and t = eps / (2 sqrt(var)). Without a live weight there is no noise and no gradient.
+inline void disturb(float* mean, float* var, vec eps) {
+    const vec v = load(var);
+    const ivec silent = v < kVarianceFloor;  // false for NaN, which goes on
+    store(mean, load(mean) + (silent ? vec{} : sqrt(v) * eps));
+    store(var, silent ? vec{} : 0.5f * eps * rough_inverse_root(v));
+}
+
+void Forward::pack(float* slab, int64_t group, int64_t band, Range slots) const {
+    const int64_t n = int64_t(phases.size()), valid = view.valid(group);
+    const float* images = x.data + group * view.images * x.image;
+    if (view.fully_connected() && n == 1) {  // channels are rows
+        gather(Strided<const float>{images + slots.begin * x.channel, x.image, x.channel, 1}, slots.end - slots.begin, 1,
+               view.images, valid,
+               Rows<float>{slab + (view.origin + slots.begin * view.plane) * view.images, view.plane, view.images});
+        return;
+    }
+    for (int64_t slot = slots.begin; slot < slots.end; slot++) {
+        const Phase& p = phases[slot % n];
+        const float* from = images + slot / n * x.channel + p.row * x.row + p.col * x.column;
+        const int64_t cols = std::min(view.x.data, p.cols);
+        pack_band(view, band, p.rows, cols, slab + slot * view.plane * view.images,
+                  [&](int64_t row, int64_t rows, float* to) {
+                      gather(Strided<const float>{from + row * stride_h * x.row, x.image, stride_h * x.row,
+                                                  stride_w * x.column},
+                             rows, cols, view.images, valid, Rows<float>{to, view.pitch, view.images});
+                  });
+    }
+}
+
+// mean becomes y, var becomes t.
+void Forward::noise(float* mean, float* var, int64_t group, int64_t channel, Stripe stripe, int64_t rows) const {
+    // Rows are numbered through all channels; planes of several rows start at a multiple of four, to share no block.
+    const int64_t first = view.single_row() ? channel : channel * ceil_div(view.y.tile, 4) * 4 + stripe.row;
+    const int64_t quad = first / 4, quads = (first + rows + 3) / 4 - quad, blocks = quads * (view.row / kLanes);
+    const Places places{uint32_t(view.images), uint32_t(group * view.images)};
+    constexpr int kBlocks = 2;
+    for (int64_t start = 0; start < blocks; start += kBlocks) {
+        uvec counter[kBlocks][4];
+        for (int b = 0; b < kBlocks; b++) {
+            const int64_t at = (start + b) / quads * kLanes;
+            counter[b][0] = uvec{} + uint32_t(quad + (start + b) % quads);
+            counter[b][1] = places.column(at), counter[b][2] = places.image(at), counter[b][3] = uvec{};
+        }
+        philox<kBlocks>(counter, seed);
+        for (int b = 0; b < kBlocks && start + b < blocks; b++) {
+            const uvec* word = counter[b];
+            vec eps[4];
+            box_muller(word[0], word[1], &eps[0], &eps[1]);
+            box_muller(word[2], word[3], &eps[2], &eps[3]);
+            const int64_t top = (quad + (start + b) % quads) * 4 - first, at = (start + b) / quads * kLanes;
+#pragma GCC unroll 4
+            for (int i = 0; i < 4; i++)
+                if (const int64_t to = (top + i) * view.row + at; top + i >= 0 && top + i < rows)
+                    disturb(mean + to, var + to, eps[i]);
+        }
+    }
+}
+
+void Forward::emit(const float* mean, const float* t_rows, int64_t group, int64_t channel, Stripe stripe,
+                   int64_t rows) const {
+    const int64_t cols = view.x.tile, plane = view.y.tile * cols, first = group * view.images;
+    const int64_t start = (first * view.channels + channel) * plane + stripe.row * cols;
+    scatter(Strided<float>{y + start, view.channels * plane, cols, 1}, rows, cols, view.images, view.valid(group),
+            [&](int64_t row, int64_t col, int64_t block) {
+                const vec v = load(mean + row * view.row + col * view.images + block * kLanes);
+                return bias ? v + bias[view.single_row() ? channel + row : channel] : v;
+            });
+    if (t_rows)
+        scatter(Strided<uint16_t>{t + start, view.channels * plane, cols, 1}, rows, cols, view.images,
+                view.valid(group), [&](int64_t row, int64_t col, int64_t block) {
+                    return load(t_rows + row * view.row + col * view.images + block * kLanes);
+                });
+}
+
+template <bool Variance>
+void Forward::channels(const float* slab, float* mean, float* var, int64_t group, int64_t channel, int64_t count,
+                       Stripe stripe) const {
+    for (int64_t c = 0; c < count; c++) {
+        const int32_t begin = pattern.row_start[channel + c], end = pattern.row_start[channel + c + 1];
+        const Weights w{pattern.row_offset + begin, mu + begin, Variance ? sigma2 + begin : nullptr, end - begin};
+        for_tiles(view, stripe.rows, [&](auto r, auto columns, int64_t at) {
+            const int64_t to = c * view.row + at;
+            tile_forward<decltype(r)::value, decltype(columns)::value, Variance>(slab + at, view.step, view.images, w,
+                                                                                 mean + to, var + to, view.out);
+        });
+    }
+    if (Variance) noise(mean, var, group, channel, stripe, count * stripe.rows);
+    emit(mean, Variance ? var : nullptr, group, channel, stripe, count * stripe.rows);
+}
+
+thread_local Scratch scratch;
+
+template <bool Variance>
+void Forward::run(int64_t threads) const {
+    const Schedule schedule(view, threads);
+    const int64_t at_once = view.single_row() ? kChannelsAtOnce : 1;
+    const int64_t stage = aligned(std::max<int64_t>(kTile, kChannelsAtOnce) * view.row), slab_size = aligned(view.slab);
+    float* common = scratch.reserve(slab_size + 2 * stage);
+    std::memset(common, 0, view.slab * sizeof(float));
+    schedule.run([&](Team team, Range tasks, auto wait) {
+        float* memory = scratch.reserve(slab_size + 2 * stage);
+        float *slab = team.size > 1 ? common : memory, *mean = memory + slab_size, *var = mean + stage;
+        if (slab != common) std::memset(slab, 0, view.slab * sizeof(float));
+        for (int64_t task = tasks.begin; task < tasks.end; task++) {
+            const int64_t group = task / view.bands, band = task % view.bands;
+            pack(slab, group, band, team.share(view.planes));
+            wait();
+            const Range units = team.share(ceil_div(view.channels, at_once));
+            const int64_t top = band * view.band, rows = view.band_rows(band);
+            for (int64_t i = 0; i < stripes(rows, view.tile_rows()); i++) {
+                const Stripe stripe = stripe_at(top, rows, view.tile_rows(), i);
+                const float* origin = slab + (view.origin + (stripe.row - top) * view.pitch) * view.images;
+                for (int64_t unit = units.begin; unit < units.end; unit++) {
+                    const int64_t channel = unit * at_once, count = std::min(at_once, view.channels - channel);
+                    channels<Variance>(origin, mean, var, group, channel, count, stripe);
+                }
+            }
+            wait();
+        }
+    });
+}
+
+}  // namespace
+
+SSVI_API void ssvi_forward(const Shape* shape, const Pattern* pattern, const Tensor* x, const float* mu,
+                           const float* sigma2, const float* bias, uint64_t seed, float* y, uint16_t* t,
+                           int64_t threads) {
+    const Forward forward{forward_view(*shape), phases_of(*shape), shape->stride_h, shape->stride_w, *pattern, *x,
+                          mu, sigma2, bias, seed, y, t};
+    if (sigma2) forward.run<true>(threads);
+    else forward.run<false>(threads);
+}

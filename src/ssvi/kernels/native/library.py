@@ -1,0 +1,126 @@
+"""The compiled library: which one fits this CPU, and its functions by ctypes."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Sequence
+from functools import cache
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+# Best first. torch has looked at the CPU already; ATEN_CPU_CAPABILITY overrides it for torch and for us.
+_BY_CAPABILITY = {
+    "AVX512": ("x86_64_v4", "x86_64_v3", "x86_64"),
+    "AVX2": ("x86_64_v3", "x86_64"),
+}
+_OTHERWISE = ("x86_64", "arm64")
+
+DIRECTORY = Path(__file__).parent
+
+_INSTALL = (
+    "install a C++ compiler (for instance `apt install g++`), then `pip install --force-reinstall --no-deps ssvi`"
+)
+
+
+class Shape(ctypes.Structure):
+    """`Shape` of layout.h."""
+
+    _fields_ = [
+        (name, ctypes.c_int64)
+        for name in [
+            "batch",
+            "in_channels",
+            "height",
+            "width",
+            "out_channels",
+            "kernel_h",
+            "kernel_w",
+            "stride_h",
+            "stride_w",
+            "padding_h",
+            "padding_w",
+            "dilation_h",
+            "dilation_w",
+            "groups",
+        ]
+    ]
+
+
+class Pattern(ctypes.Structure):
+    """`Pattern` of sparse.h."""
+
+    _fields_ = [
+        ("count", ctypes.c_int64),
+        *((name, ctypes.c_void_p) for name in ["row_start", "row_offset", "col_start", "col_offset", "col_order"]),
+    ]
+
+
+class Strided(ctypes.Structure):
+    """`Tensor` of sparse.h."""
+
+    _fields_ = [
+        ("data", ctypes.c_void_p),
+        *((name, ctypes.c_int64) for name in ["image", "channel", "row", "column"]),
+    ]
+
+    @classmethod
+    def of(cls, x: Tensor) -> Strided:
+        """A view of a tensor (batch, channels, rows, columns) of any strides."""
+        return cls(x.data_ptr(), *x.stride())
+
+
+def candidates() -> list[Path]:
+    """The libraries that were built and that this CPU can run, best first."""
+    names = _BY_CAPABILITY.get(torch.backends.cpu.get_cpu_capability(), _OTHERWISE)
+    return [path for name in names if (path := DIRECTORY / f"kernels_{name}.so").exists()]
+
+
+@cache
+def _load() -> tuple[ctypes.CDLL | None, str]:
+    """The library and its instruction set, or None and the reason."""
+    paths = candidates()
+    if not paths:
+        return None, f"the native kernels were not built: {_INSTALL}"
+    try:
+        library = ctypes.CDLL(str(paths[0]))  # torch is imported, so OpenMP is torch's
+    except OSError as error:
+        return None, f"{paths[0].name} does not load: {error}"
+    return library, paths[0].stem.removeprefix("kernels_")
+
+
+def library() -> ctypes.CDLL:
+    """The library; an error that says what to do where there is none."""
+    loaded, reason = _load()
+    if loaded is None:
+        raise RuntimeError(reason)
+    return loaded
+
+
+def available() -> bool:
+    """Whether the native kernels can be used in this process."""
+    return _load()[0] is not None
+
+
+def why_not() -> str | None:
+    """What is missing, and the remedy; None where nothing is."""
+    return None if available() else _load()[1]
+
+
+def isa() -> str:
+    """The instruction set of the kernels in use: x86_64_v4 (AVX-512), x86_64_v3 (AVX2), x86_64 or arm64."""
+    library()
+    return _load()[1]
+
+
+def pointer(tensor: Tensor | None) -> ctypes.c_void_p:
+    """The address of a contiguous tensor, or null."""
+    return ctypes.c_void_p(None if tensor is None else tensor.data_ptr())
+
+
+def shape_of(x: Sequence[int], layer: Sequence[int]) -> Shape:
+    """From the shape of x (batch, channels, rows, columns) and the layer as `ops.layer_of` writes it."""
+    batch, channels, height, width = x
+    out, _, kernel_h, kernel_w, *rest = layer
+    return Shape(batch, channels, height, width, out, kernel_h, kernel_w, *rest)

@@ -1,0 +1,89 @@
+// Threads: how work is cut, and the memory each of them keeps.
+#pragma once
+
+#include <cstdlib>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <omp.h>
+
+#include "layout.h"
+
+namespace ssvi {
+
+struct Range {
+    int64_t begin, end;
+};
+
+struct Team {  // threads that share one slab
+    int64_t rank, size;
+
+    Range share(int64_t n) const { return {n * rank / size, n * (rank + 1) / size}; }
+};
+
+// The thread pool of libgomp does not survive a fork.
+inline int64_t usable_threads(int64_t wanted) {
+    static const pid_t loaded_in = getpid();
+    return getpid() == loaded_in ? wanted : 1;
+}
+
+// Enough slabs to go round: every thread works on its own, without a barrier. Otherwise all of them work on one.
+struct Schedule {
+    int64_t threads, tasks;
+    bool alone;
+
+    Schedule(const View& view, int64_t wanted) {
+        threads = usable_threads(wanted);
+        tasks = view.groups * view.bands;
+        alone = threads == 1 || (tasks >= 4 * threads && !view.fully_connected());
+    }
+
+    // body(team, tasks of this team, wait): `wait` is the barrier of the team
+    template <class Body>
+    void run(Body body) const {
+#pragma omp parallel num_threads(int(threads)) if (threads > 1)
+        {
+            const int64_t id = omp_get_thread_num(), size = omp_get_num_threads();
+            if (alone) {
+                body(Team{0, 1}, Team{id, size}.share(tasks), [] {});
+            } else {
+                body(Team{id, size}, Range{0, tasks}, [] {
+#pragma omp barrier
+                });
+            }
+        }
+    }
+};
+
+// Memory that a thread keeps from call to call, on huge pages where the system has them: a slab of a megabyte would
+// otherwise miss the first-level translation buffer at nearly every load.
+class Scratch {
+  public:
+    ~Scratch() { std::free(data_); }
+
+    float* reserve(int64_t floats) {
+#if defined(__SANITIZE_ADDRESS__)
+        constexpr size_t page = 64;  // a byte too far is seen
+#else
+        constexpr size_t page = size_t(2) << 20;
+#endif
+        const size_t bytes = (size_t(floats) * sizeof(float) + page - 1) / page * page;
+        if (bytes > bytes_) {
+            std::free(data_);
+            data_ = static_cast<float*>(std::aligned_alloc(page, bytes));
+            bytes_ = bytes;
+#ifdef MADV_HUGEPAGE
+            madvise(data_, bytes, MADV_HUGEPAGE);
+#endif
+        }
+        return data_;
+    }
+
+  private:
+    float* data_ = nullptr;
+    size_t bytes_ = 0;
+};
+
+inline int64_t aligned(int64_t floats) { return (floats + 15) / 16 * 16; }
+
+}  // namespace ssvi

@@ -1,0 +1,116 @@
+"""The tables of a report, independent of how they are printed: HTML and Markdown show the same numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ssvi import wording
+from ssvi.report.gather import Gathered
+from ssvi.wording import METRIC, RANKING, interval, number
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A number and, smaller, what belongs to it."""
+
+    text: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows under a head; the first `names` columns are words, the others numbers."""
+
+    head: Sequence[str]
+    rows: Sequence[Sequence[Cell]]
+    names: int = 1
+
+
+def headline(runs: Sequence[Gathered]) -> Table:
+    """Quality on the test images, with intervals, and at the posterior mean."""
+    rows = []
+    for key, name in METRIC.items():
+        found = [run.evaluation["metrics"][key] for run in runs]
+        means = [number(key, run.evaluation["at_mean"][key]) for run in runs]
+        cells = [
+            Cell(number(key, made["value"]), f"{interval(key, made)}; at the mean {mean}")
+            for made, mean in zip(found, means, strict=True)
+        ]
+        rows.append([Cell(name), *cells])
+    return Table(["", *(run.name for run in runs)], rows)
+
+
+def cost(runs: Sequence[Gathered]) -> Table:
+    """Size, arithmetic and time; dense VI of the same network in the notes."""
+    rows = [
+        [Cell(name), *(_against_dense(run.evaluation["cost"], key) for run in runs)] for key, name in wording.COST.items()
+    ]
+    simple = {
+        "bytes on disk": lambda run: wording.count(run.evaluation["cost"]["disk_bytes"]),
+        "sparsity of the sparse layers": lambda run: f"{run.evaluation['cost']['sparsity']:.2%}",
+        "time to train": lambda run: wording.duration(run.evaluation["cost"]["training_seconds"]),
+        "trained on": lambda run: _machine(run.machine),
+    }
+    rows += [[Cell(name), *(Cell(text(run)) for run in runs)] for name, text in simple.items()]
+    return Table(["", *(run.name for run in runs)], rows)
+
+
+def outside(runs: Sequence[Gathered]) -> Table:
+    """How well each score tells strange data sets."""
+    rows = []
+    for run in runs:
+        for found in run.outside:
+            for score, values in found["scores"].items():
+                cells = [Cell(f"{v['value']:.3f}", f"{v['low']:.3f} to {v['high']:.3f}") for v in map(values.get, RANKING)]
+                rows.append([Cell(found["data"]), Cell(score), Cell(run.name), *cells])
+    rows.sort(key=lambda row: row[0].text)
+    return Table(["data", "score", "run", *RANKING.values()], rows, names=3)
+
+
+def corruption(runs: Sequence[Gathered]) -> Table:
+    """Means over the 15 corruptions by severity."""
+    rows = []
+    for key in ("accuracy", "nll", "ece", "marginal_calibration_error"):
+        for run in runs:
+            if run.corruption is not None:
+                by_severity = [Cell(number(key, at[key]["value"])) for at in run.corruption["severities"]]
+                clean = Cell(number(key, run.corruption["clean"][key]))
+                rows.append([Cell(METRIC[key]), Cell(run.name), clean, *by_severity])
+    return Table(["", "run", "clean", "1", "2", "3", "4", "5"], rows, names=2)
+
+
+def layers(run: Gathered) -> Table:
+    """What training made of each layer."""
+    head = ["layer", "kind", "d", "s", "density", "sigma start", "sigma now", "dead units", "median SNR", "kernel"]
+    return Table(head, [[Cell(text) for text in _layer(row)] for row in run.layers], names=2)
+
+
+def recipe(runs: Sequence[Gathered], *, differing: bool) -> Table:
+    """The settings in which the runs differ, or those that they share."""
+    keys = [key for key in runs[0].recipe if (len({str(run.recipe[key]) for run in runs}) > 1) == differing]
+    shown = runs if differing else runs[:1]
+    rows = [[Cell(key), *(Cell(_setting(run.recipe[key])) for run in shown)] for key in keys]
+    return Table(["", *(run.name for run in shown)] if differing else ["", "all" if len(runs) > 1 else runs[0].name], rows)
+
+
+def _against_dense(cost: dict[str, Any], key: str) -> Cell:
+    own, dense = cost[key], wording.dense_vi(cost, key)
+    less = wording.times_less(dense, own)
+    return Cell(wording.count(own), f"dense VI {wording.count(dense)}" + (f", {less}" if less != "-" else ""))
+
+
+def _layer(row: dict[str, Any]) -> list[str]:
+    sigma = ["-" if row[key] is None else f"{row[key]:.4g}" for key in ("sigma_start", "sigma")]
+    snr = "-" if row["snr"] is None else f"{row['snr']:.2f}"
+    counts = [f"{row['d']:,}", f"{row['s']:,}", f"{row['density']:.2%}"]
+    return [row["layer"], row["kind"], *counts, *sigma, f"{row['dead_units']:.1%}", snr, row["kernel"]]
+
+
+def _machine(machine: dict[str, Any]) -> str:
+    return f"{machine['processor']}, {machine['threads']} threads" if {"processor", "threads"} <= machine.keys() else "-"
+
+
+def _setting(value: Any) -> str:
+    return ", ".join(value) if isinstance(value, tuple | list) else str(value)

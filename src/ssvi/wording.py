@@ -1,0 +1,55 @@
+"""Names and numbers as people read them: the same words on the terminal, in the report and in the model card."""
+
+from __future__ import annotations
+
+from typing import Any
+
+METRIC = {
+    "accuracy": "accuracy",
+    "nll": "NLL",
+    "brier": "Brier score",
+    "ece": "ECE (Guo, top label)",
+    "marginal_calibration_error": "marginal calibration error (the paper's ECE)",
+    "aurc": "AURC",
+}
+RANKING = {"auroc": "AUROC", "aupr": "AUPR", "fpr_at_95_tpr": "FPR at 95 % TPR"}
+
+COST = {
+    "live_weights": "live weights",
+    "memory_bytes": "bytes in memory",
+    "training_flops": "training FLOPs",
+    "inference_flops": "FLOPs per prediction",
+}
+"""What is compared with dense VI."""
+
+
+def number(name: str, value: float) -> str:
+    """A metric with as many digits as it deserves."""
+    return f"{value:.2%}" if name == "accuracy" else f"{value:.4f}"
+
+
+def interval(name: str, found: dict[str, float]) -> str:
+    """low to high."""
+    return f"{number(name, found['low'])} to {number(name, found['high'])}"
+
+
+def count(value: float) -> str:
+    """12,345 as it is, from ten million on with three digits."""
+    return f"{value:,.0f}" if value < 1e7 else f"{value:.3g}"
+
+
+def times_less(dense: float, own: float) -> str:
+    """How many times less than dense VI."""
+    return f"{dense / own:.1f}x less" if own and dense > own else "-"
+
+
+def duration(seconds: float) -> str:
+    """Seconds, minutes or hours."""
+    if seconds < 120:
+        return f"{seconds:.1f} s"
+    return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
+
+
+def dense_vi(cost: dict[str, Any], name: str) -> float:
+    """What dense VI needs of this."""
+    return cost["weights"] if name == "live_weights" else cost[f"{name}_dense_vi"]
