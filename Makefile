@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 NATIVE := $(wildcard hatch_build.py src/ssvi/kernels/native/*.cpp src/ssvi/kernels/native/*.h)
 
-.PHONY: demo test test-slow lint clean
+.PHONY: demo test test-slow lint bench sanitize clean
 
 demo: $(VENV)/.demo
 	$(BIN)/python -m ssvi.demo
@@ -14,6 +14,14 @@ test: $(VENV)/.test lint
 
 test-slow: $(VENV)/.test
 	$(BIN)/python -m pytest -m slow
+
+# Run it on an idle machine: it measures ratios, and writes docs/performance.md.
+bench: $(VENV)/.test
+	$(BIN)/ssvi bench --write docs/performance.md
+
+# The native kernels under the address and undefined-behaviour sanitizers, over the same test cases.
+sanitize: $(VENV)/.test
+	$(BIN)/python tests/sanitize.py
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

@@ -31,6 +31,15 @@ def test_train_for_people_and_resume_of_a_finished_run(tmp_path):
     assert "accuracy" in call("train", "--resume", str(tmp_path / "r"))
 
 
+def test_tensorboard_gets_the_epochs(tmp_path):
+    pytest.importorskip("tensorboard")
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+    call("train", *FAST, "--tensorboard", "--out", str(tmp_path / "r"))
+    events = EventAccumulator(str(tmp_path / "r" / "tensorboard")).Reload()
+    assert {"loss", "nll", "kl", "validation/accuracy", "sigma_drift/4"} <= set(events.Tags()["scalars"])
+
+
 def test_every_field_is_a_flag_with_help():
     said = call("train", "--help")
     assert all("--" + name.replace("_", "-") in said for name in FIELDS)

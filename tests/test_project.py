@@ -19,7 +19,18 @@ LEVELS = [
     {"addition", "subspace", "elbo", "predict", "flops"},  # algorithm
     {"models", "data", "config", "build", "guard", "saving", "runfolder", "outputs", "evaluate"},  # application: parts
     {"train", "analysis", "report", "wording"},  # runs, and what is told of them
-    {"tables", "doctor", "cli", "cli_train", "cli_evaluate", "cli_inspect", "cli_report", "cli_options", "cli_bench"},
+    {
+        "tables",
+        "doctor",
+        "cli",
+        "cli_train",
+        "tensorboard",
+        "cli_evaluate",
+        "cli_inspect",
+        "cli_report",
+        "cli_options",
+        "cli_bench",
+    },
     {"bench", "demo", "demo_picture"},
 ]
 

@@ -6,6 +6,7 @@ from ssvi.elbo import ELBO
 from ssvi.evaluate import Evaluation, evaluate
 from ssvi.nn import at_mean, at_sample, kl, layers
 from ssvi.predict import predict, predict_samples
+from ssvi.saving import load, save
 from ssvi.subspace import Move, Subspace, Update
 from ssvi.summary import summary
 
@@ -26,11 +27,13 @@ __all__ = [
     "kernels",
     "kl",
     "layers",
+    "load",
     "mean",
     "metrics",
     "predict",
     "predict_samples",
     "sample",
+    "save",
     "schedules",
     "summary",
     "to_bnn",

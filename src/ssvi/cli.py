@@ -14,6 +14,7 @@ from rich.text import Text
 from ssvi import config
 from ssvi.cli_evaluate import corrupt_command, evaluate_command, ood_command
 from ssvi.cli_inspect import inspect_command, predict_command
+from ssvi.cli_report import report_command
 from ssvi.cli_train import train_command
 from ssvi.config import RecipeError
 from ssvi.data import NAMES, DataError
@@ -55,6 +56,7 @@ cli.add_command(ood_command)
 cli.add_command(corrupt_command)
 cli.add_command(inspect_command)
 cli.add_command(predict_command)
+cli.add_command(report_command)
 
 
 @cli.command()

@@ -9,6 +9,7 @@ from typing import Any
 import click
 from rich.table import Table
 
+from ssvi import wording
 from ssvi.analysis import agreement, answer, layer_rows, threshold
 from ssvi.analysis.progress import bar
 from ssvi.analysis.structure import TEXTBOOK
@@ -32,8 +33,7 @@ def inspect_command(run: Path, rate: float | None, as_json: bool) -> None:
 
 
 def _inspection(run: str, found: dict[str, Any]) -> Iterator[Table]:
-    head = ("layer", "kind", "d", "s", "density", "sigma start", "sigma now", "dead units", "median SNR", "kernel")
-    yield grid(run, head, map(_layer, found["layers"]))
+    yield grid(run, wording.LAYER, map(wording.layer, found["layers"]))
     if not found["agreement"]:
         return
     made = found["agreement"]
@@ -46,13 +46,6 @@ def _inspection(run: str, found: dict[str, Any]) -> Iterator[Table]:
         ("removed", "snr_abs", f"{TEXTBOOK}, float32"),
         [(f"{at['rate']:.2%}", f"{at['snr_abs']:.3f}", f"{at[TEXTBOOK]:.3f}") for at in made["snr_vs"]],
     )
-
-
-def _layer(row: dict[str, Any]) -> tuple[str, ...]:
-    sigma = tuple("-" if row[key] is None else f"{row[key]:.4g}" for key in ("sigma_start", "sigma"))
-    snr = "-" if row["snr"] is None else f"{row['snr']:.2f}"
-    counts = (f"{row['d']:,}", f"{row['s']:,}", f"{row['density']:.2%}")
-    return (row["layer"], row["kind"], *counts, *sigma, f"{row['dead_units']:.1%}", snr, row["kernel"])
 
 
 @click.command("predict")

@@ -17,6 +17,7 @@ from ssvi import config, distributed
 from ssvi.config import FIELDS, Recipe, RecipeError
 from ssvi.nn import layers
 from ssvi.tables import two_columns
+from ssvi.tensorboard import TensorBoard
 from ssvi.train import Run, resume, start
 
 
@@ -47,10 +48,13 @@ def _shown(default: Any) -> str:
 @click.option("--data-dir", type=click.Path(path_type=Path), help="where data sets are, and are downloaded to")
 @click.option("--sparsity", type=float, help="another way to say density: 1 - density")
 @click.option("--json", "as_json", is_flag=True, help="a JSON line per epoch, and the result, instead of a bar")
+@click.option(
+    "--tensorboard", is_flag=True, help="also log to RUN/tensorboard (needs `pip install 'ssvi[tensorboard]'`)"
+)
 @recipe_flags
 def train_command(
     recipe: str, out: Path | None, resume_from: Path | None, data_dir: Path | None, sparsity: float | None, as_json: bool,
-    **flags: Any,
+    tensorboard: bool, **flags: Any,
 ) -> None:  # fmt: skip
     """Train a network by a RECIPE: a name from `ssvi recipes` (default: digits) or the path of a .toml file.
 
@@ -68,8 +72,14 @@ def train_command(
         run = start(resolved, out or _new_folder(recipe), data_dir)
     first = distributed.rank() == 0
     show = _Silence() if not first else _Lines() if as_json else _Bar(run)
+    board = TensorBoard(run) if tensorboard and first else _Silence()
+
+    def on_epoch(line: dict[str, Any]) -> None:
+        show.epoch(line)
+        board.epoch(line)
+
     with show:
-        run.train(show.step, show.epoch)
+        run.train(show.step, on_epoch)
     if first:
         _end(run, as_json)
     distributed.wait()

@@ -22,6 +22,8 @@ COST = {
 }
 """What is compared with dense VI."""
 
+LAYER = ("layer", "kind", "d", "s", "density", "sigma start", "sigma now", "dead units", "median SNR", "kernel")
+
 
 def number(name: str, value: float) -> str:
     """A metric with as many digits as it deserves."""
@@ -50,6 +52,19 @@ def duration(seconds: float) -> str:
     return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
+def data_name(name: str) -> str:
+    """A data set without the folders that it lies in."""
+    return name.rstrip("/").rsplit("/", 1)[-1]
+
+
 def dense_vi(cost: dict[str, Any], name: str) -> float:
     """What dense VI needs of this."""
     return cost["weights"] if name == "live_weights" else cost[f"{name}_dense_vi"]
+
+
+def layer(row: dict[str, Any]) -> tuple[str, ...]:
+    """A row of `analysis.layer_rows` under the head `LAYER`."""
+    sigma = tuple("-" if row[key] is None else f"{row[key]:.4g}" for key in ("sigma_start", "sigma"))
+    snr = "-" if row["snr"] is None else f"{row['snr']:.2f}"
+    counts = (f"{row['d']:,}", f"{row['s']:,}", f"{row['density']:.2%}")
+    return (row["layer"], row["kind"], *counts, *sigma, f"{row['dead_units']:.1%}", snr, row["kernel"])

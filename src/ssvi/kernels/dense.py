@@ -49,4 +49,16 @@ def draw(
     """One y ~ N(E[y], Var[y]), every element with its own noise."""
     mean, variance = moments(x, mu, sigma2, index, geometry, bias)
     std = variance.clamp_min(VARIANCE_FLOOR).sqrt()
-    return mean + (std * torch.randn_like(std)).to(mean.dtype)
+    return mean + (std * noise(std.detach())).to(mean.dtype)
+
+
+@torch.library.custom_op("ssvi::noise", mutates_args=(), tags=(torch.Tag.nondeterministic_seeded,))
+def noise(like: Tensor) -> Tensor:
+    """Standard normal numbers from torch's generator: an operator, so that a compiled network draws what an eager one
+    draws (inductor would put a generator of its own in place of randn)."""
+    return torch.randn_like(like)
+
+
+@noise.register_fake
+def _(like: Tensor) -> Tensor:
+    return torch.empty_like(like)

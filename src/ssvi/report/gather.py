@@ -37,7 +37,7 @@ class Gathered:
         """Method, sparsity and network in a few words."""
         method = {"ssvi": "SSVI", "vi": "dense VI", "deterministic": "deterministic", "static": "static sparse VI"}
         sparsity = self.evaluation["cost"]["sparsity"]
-        sparse = f", {sparsity:.3g} sparse".replace(f"{sparsity:.3g}", f"{100 * sparsity:.3g} %") if sparsity else ""
+        sparse = f", {100 * sparsity:.3g} % sparse" if sparsity else ""
         name = method.get(self.recipe["method"], self.recipe["method"])
         return f"{name}{sparse}, {self.recipe['model']} on {self.recipe['data']}"
 

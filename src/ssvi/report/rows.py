@@ -45,7 +45,8 @@ def headline(runs: Sequence[Gathered]) -> Table:
 def cost(runs: Sequence[Gathered]) -> Table:
     """Size, arithmetic and time; dense VI of the same network in the notes."""
     rows = [
-        [Cell(name), *(_against_dense(run.evaluation["cost"], key) for run in runs)] for key, name in wording.COST.items()
+        [Cell(name), *(_against_dense(run.evaluation["cost"], key) for run in runs)]
+        for key, name in wording.COST.items()
     ]
     simple = {
         "bytes on disk": lambda run: wording.count(run.evaluation["cost"]["disk_bytes"]),
@@ -63,8 +64,10 @@ def outside(runs: Sequence[Gathered]) -> Table:
     for run in runs:
         for found in run.outside:
             for score, values in found["scores"].items():
-                cells = [Cell(f"{v['value']:.3f}", f"{v['low']:.3f} to {v['high']:.3f}") for v in map(values.get, RANKING)]
-                rows.append([Cell(found["data"]), Cell(score), Cell(run.name), *cells])
+                cells = [
+                    Cell(f"{v['value']:.3f}", f"{v['low']:.3f} to {v['high']:.3f}") for v in map(values.get, RANKING)
+                ]
+                rows.append([Cell(wording.data_name(found["data"])), Cell(score), Cell(run.name), *cells])
     rows.sort(key=lambda row: row[0].text)
     return Table(["data", "score", "run", *RANKING.values()], rows, names=3)
 
@@ -83,8 +86,7 @@ def corruption(runs: Sequence[Gathered]) -> Table:
 
 def layers(run: Gathered) -> Table:
     """What training made of each layer."""
-    head = ["layer", "kind", "d", "s", "density", "sigma start", "sigma now", "dead units", "median SNR", "kernel"]
-    return Table(head, [[Cell(text) for text in _layer(row)] for row in run.layers], names=2)
+    return Table(wording.LAYER, [[Cell(text) for text in wording.layer(row)] for row in run.layers], names=2)
 
 
 def recipe(runs: Sequence[Gathered], *, differing: bool) -> Table:
@@ -92,7 +94,9 @@ def recipe(runs: Sequence[Gathered], *, differing: bool) -> Table:
     keys = [key for key in runs[0].recipe if (len({str(run.recipe[key]) for run in runs}) > 1) == differing]
     shown = runs if differing else runs[:1]
     rows = [[Cell(key), *(Cell(_setting(run.recipe[key])) for run in shown)] for key in keys]
-    return Table(["", *(run.name for run in shown)] if differing else ["", "all" if len(runs) > 1 else runs[0].name], rows)
+    return Table(
+        ["", *(run.name for run in shown)] if differing else ["", "all" if len(runs) > 1 else runs[0].name], rows
+    )
 
 
 def _against_dense(cost: dict[str, Any], key: str) -> Cell:
@@ -101,15 +105,10 @@ def _against_dense(cost: dict[str, Any], key: str) -> Cell:
     return Cell(wording.count(own), f"dense VI {wording.count(dense)}" + (f", {less}" if less != "-" else ""))
 
 
-def _layer(row: dict[str, Any]) -> list[str]:
-    sigma = ["-" if row[key] is None else f"{row[key]:.4g}" for key in ("sigma_start", "sigma")]
-    snr = "-" if row["snr"] is None else f"{row['snr']:.2f}"
-    counts = [f"{row['d']:,}", f"{row['s']:,}", f"{row['density']:.2%}"]
-    return [row["layer"], row["kind"], *counts, *sigma, f"{row['dead_units']:.1%}", snr, row["kernel"]]
-
-
 def _machine(machine: dict[str, Any]) -> str:
-    return f"{machine['processor']}, {machine['threads']} threads" if {"processor", "threads"} <= machine.keys() else "-"
+    return (
+        f"{machine['processor']}, {machine['threads']} threads" if {"processor", "threads"} <= machine.keys() else "-"
+    )
 
 
 def _setting(value: Any) -> str:

@@ -54,7 +54,9 @@ class Scale:
         return [v for v in candidates if self.low - slack <= v <= self.high + slack]
 
 
-def linear(values: Iterable[float], *, low: float | None = None, high: float | None = None, label: Label = plain) -> Scale:
+def linear(
+    values: Iterable[float], *, low: float | None = None, high: float | None = None, label: Label = plain
+) -> Scale:
     """A linear axis around the values, ends rounded outward unless they are given."""
     found = list(values) or [0.0, 1.0]
     a, b = (min(found) if low is None else low), (max(found) if high is None else high)

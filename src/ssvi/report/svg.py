@@ -64,7 +64,9 @@ class Plot:
     def text(self, x: float, y: float, words: str, series: int | None = None, anchor: str = "start") -> None:
         """A label at pixels, in the colour of a series."""
         colour = "" if series is None else f" name s{series}"
-        self.marks.append(f'<text class="label{colour}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(words)}</text>')
+        self.marks.append(
+            f'<text class="label{colour}" x="{x:.1f}" y="{y:.1f}" text-anchor="{anchor}">{escape(words)}</text>'
+        )
 
     def end_labels(self, ends: Iterable[tuple[int, float, str]]) -> None:
         """Names of the series beside the right ends of their lines, moved apart where they would overlap."""
@@ -86,13 +88,19 @@ class Plot:
         for value in self.y.ticks():
             y = self.place(self.x.low, value)[1]
             made.append(f'<line class="grid" x1="{left}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>')
-            made.append(f'<text class="tick" x="{left - 6}" y="{y + 3.5:.1f}" text-anchor="end">{self.y.label(value)}</text>')
+            made.append(
+                f'<text class="tick" x="{left - 6}" y="{y + 3.5:.1f}" text-anchor="end">{self.y.label(value)}</text>'
+            )
         for value in self.x.ticks():
             x = self.place(value, self.y.low)[0]
-            made.append(f'<text class="tick" x="{x:.1f}" y="{foot + 15}" text-anchor="middle">{self.x.label(value)}</text>')
+            made.append(
+                f'<text class="tick" x="{x:.1f}" y="{foot + 15}" text-anchor="middle">{self.x.label(value)}</text>'
+            )
         made.append(f'<line class="axis" x1="{left}" x2="{right}" y1="{foot}" y2="{foot}"/>')
         if self.x_label:
-            made.append(f'<text class="tick" x="{(left + right) / 2:.0f}" y="{foot + 32}" text-anchor="middle">{self.x_label}</text>')
+            made.append(
+                f'<text class="tick" x="{(left + right) / 2:.0f}" y="{foot + 32}" text-anchor="middle">{self.x_label}</text>'
+            )
         if self.y_label:
             made.append(f'<text class="tick" x="{max(left - 40, 4)}" y="12">{self.y_label}</text>')
         return made

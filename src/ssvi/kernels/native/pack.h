@@ -55,7 +55,7 @@ inline Block block_at(int64_t number, int64_t count, int64_t valid) {
 // `Count` images are interleaved: all of a group, or kLanes of them where the group is wider than a vector.
 
 template <int Count, class Source, class Sink>
-void gather_run(Source src, int64_t rows, int64_t cols, Block block, Sink sink) {
+void gather_run(const Source& src, int64_t rows, int64_t cols, const Block& block, const Sink& sink) {
     constexpr int64_t width = kLanes / Count;  // pixels in a vector
     int64_t row = 0, col = 0;
     for (int64_t p = 0; p < rows * cols; p += kLanes) {
@@ -71,7 +71,7 @@ void gather_run(Source src, int64_t rows, int64_t cols, Block block, Sink sink) 
 }
 
 template <int Count, class Source, class Sink>
-void gather_any(Source src, int64_t rows, int64_t cols, Block block, Sink sink) {
+__attribute__((noinline)) void gather_any(const Source& src, int64_t rows, int64_t cols, const Block& block, const Sink& sink) {
     constexpr int64_t width = kLanes / Count;
     for (int64_t row = 0; row < rows; row++)
         for (int64_t col = 0; col < cols; col += width) {
@@ -84,7 +84,7 @@ void gather_any(Source src, int64_t rows, int64_t cols, Block block, Sink sink) 
 }
 
 template <int Count, class T, class Source>
-void scatter_run(Strided<T> dst, int64_t rows, int64_t cols, Block block, Source source) {
+void scatter_run(const Strided<T>& dst, int64_t rows, int64_t cols, const Block& block, const Source& source) {
     constexpr int64_t width = kLanes / Count;
     int64_t row = 0, col = 0;
     for (int64_t p = 0; p < rows * cols; p += kLanes) {
@@ -104,7 +104,7 @@ void scatter_run(Strided<T> dst, int64_t rows, int64_t cols, Block block, Source
 }
 
 template <int Count, class T, class Source>
-void scatter_any(Strided<T> dst, int64_t rows, int64_t cols, Block block, Source source) {
+__attribute__((noinline)) void scatter_any(const Strided<T>& dst, int64_t rows, int64_t cols, const Block& block, const Source& source) {
     constexpr int64_t width = kLanes / Count;
     for (int64_t row = 0; row < rows; row++)
         for (int64_t col = 0; col < cols; col += width) {
@@ -129,7 +129,7 @@ void with_count(int64_t images, F f) {
 constexpr int64_t kCopy = 4096;  // floats
 
 template <int Count, class Source, class Sink>
-void gather_copied(Source src, int64_t rows, int64_t cols, Block block, Sink sink) {
+__attribute__((noinline)) void gather_copied(const Source& src, int64_t rows, int64_t cols, const Block& block, const Sink& sink) {
     const int64_t at_once = kCopy / (Count * cols);
     float copy[kCopy];
     for (int64_t top = 0; top < rows; top += at_once) {
@@ -145,7 +145,7 @@ void gather_copied(Source src, int64_t rows, int64_t cols, Block block, Sink sin
 }
 
 template <int Count, class T, class Source>
-void scatter_copied(Strided<T> dst, int64_t rows, int64_t cols, Block block, Source source) {
+__attribute__((noinline)) void scatter_copied(const Strided<T>& dst, int64_t rows, int64_t cols, const Block& block, const Source& source) {
     const int64_t at_once = kCopy / (Count * cols);
     T copy[kCopy];
     for (int64_t top = 0; top < rows; top += at_once) {
@@ -161,7 +161,7 @@ void scatter_copied(Strided<T> dst, int64_t rows, int64_t cols, Block block, Sou
 
 // sink(row, column, block, vector, lanes in use) for every vector of `rows` x `cols` pixels of a group's images.
 template <class Source, class Sink>
-void gather(Source src, int64_t rows, int64_t cols, int64_t images, int64_t valid, Sink sink) {
+void gather(const Source& src, int64_t rows, int64_t cols, int64_t images, int64_t valid, const Sink& sink) {
     with_count(images, [&](auto count) {
         constexpr int n = decltype(count)::value;
         for (int64_t i = 0; i < ceil_div(images, kLanes); i++) {
@@ -175,7 +175,7 @@ void gather(Source src, int64_t rows, int64_t cols, int64_t images, int64_t vali
 
 // The inverse: source(row, column, block) yields the vector that belongs at `dst`.
 template <class T, class Source>
-void scatter(Strided<T> dst, int64_t rows, int64_t cols, int64_t images, int64_t valid, Source source) {
+void scatter(const Strided<T>& dst, int64_t rows, int64_t cols, int64_t images, int64_t valid, const Source& source) {
     with_count(images, [&](auto count) {
         constexpr int n = decltype(count)::value;
         for (int64_t i = 0; i < ceil_div(images, kLanes); i++) {

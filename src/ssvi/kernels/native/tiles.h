@@ -5,7 +5,9 @@
 
 namespace ssvi {
 
-struct Weights {  // the live weights of one channel; offsets into the slab are in pixels
+// The live weights of one channel; offsets into the slab are in pixels. Passed by reference, like all small structures
+// here: by value, compilers copy them with vector loads, which wait until the scalar stores before them have left the CPU.
+struct Weights {
     const int32_t* offset;
     const float *mu, *sigma2;
     int64_t count;
@@ -20,9 +22,10 @@ inline int64_t place(int i, int64_t step) {
 
 // mean += mu x, var += sigma^2 x^2 over the live weights.
 template <int Rows, int Columns, bool Variance>
-void tile_forward(const float* slab, int64_t step, int64_t images, Weights w, float* mean, float* var, int64_t out) {
+void tile_forward(const float* slab, int64_t step, int64_t images, const Weights& w, float* mean, float* var, int64_t out) {
     constexpr int R = Rows * Columns;
     vec m[R], v[R];
+#pragma GCC unroll 8  // every loop over a tile: what is not unrolled early stays in memory
     for (int i = 0; i < R; i++) m[i] = v[i] = vec{};
     for (int64_t k = 0; k < w.count; k++) {
         const float* p = slab + w.offset[k] * images;
@@ -35,6 +38,7 @@ void tile_forward(const float* slab, int64_t step, int64_t images, Weights w, fl
             if (Variance) v[i] += sigma2 * (x * x);
         }
     }
+#pragma GCC unroll 8
     for (int i = 0; i < R; i++) {
         store(mean + place<Columns>(i, out), m[i]);
         if (Variance) store(var + place<Columns>(i, out), v[i]);
@@ -45,10 +49,11 @@ void tile_forward(const float* slab, int64_t step, int64_t images, Weights w, fl
 //   dx      = sum_k mu_k g_k + 2 x sum_k sigma2_k h_k          (accumulated in registers)
 //   dmu_k   = sum g_k x,  dsigma2_k = sum h_k x^2              (added to `grad`, pairs in the order of the weights)
 template <int Rows, int Columns, bool Variance, bool Input>
-void tile_backward(const float* g_slab, const uint16_t* h_slab, int64_t step, int64_t images, Weights w,
+void tile_backward(const float* g_slab, const uint16_t* h_slab, int64_t step, int64_t images, const Weights& w,
                    const float* x_rows, float* dx_rows, int64_t row, float* grad) {
     constexpr int R = Rows * Columns;
     vec x[R], xx[R], a[R], b[R];
+#pragma GCC unroll 8
     for (int i = 0; i < R; i++) {
         x[i] = load(x_rows + place<Columns>(i, row));
         xx[i] = x[i] * x[i];
@@ -75,6 +80,7 @@ void tile_backward(const float* g_slab, const uint16_t* h_slab, int64_t step, in
         grad[2 * k + 1] += sums.second;
     }
     if (Input)
+#pragma GCC unroll 8
         for (int i = 0; i < R; i++)
             store(dx_rows + place<Columns>(i, row), Variance ? a[i] + 2.0f * x[i] * b[i] : a[i]);
 }
