@@ -136,6 +136,22 @@ def test_hooks_attributes_mode_dtype_and_device_are_kept():
     assert {p.device.type for p in on_meta.parameters()} == {"meta"}
 
 
+def test_a_network_that_asks_for_the_kind_of_its_layers_still_works():
+    class Loop(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.steps = nn.ModuleList([nn.Conv2d(1, 2, 3), nn.ReLU(), nn.Linear(72, 5)])
+
+        def forward(self, x):
+            for step in self.steps:
+                x = step(x.flatten(1) if isinstance(step, nn.Linear) else x)
+            return x + self.steps[-1].weight.dtype.itemsize
+
+    bnn = ssvi.to_bnn(Loop(), 0.5)
+    assert len(list(ssvi.layers(bnn))) == 2
+    assert bnn(torch.randn(3, 1, 8, 8)).shape == (3, 5)
+
+
 def test_old_style_hooks_on_the_weight_are_left_alone():
     net = nn.Sequential(nn.Linear(4, 4), nn.Linear(4, 2))
     prune.random_unstructured(net[0], "weight", amount=0.5)

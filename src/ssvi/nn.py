@@ -2,6 +2,7 @@
 
 Conversion changes the class of a layer in a copied network and leaves the object itself where it is, so every reference
 that the network holds to it (a list, a hook, a partial) stays good, and with it strides, hooks, mode and own attributes.
+A Bayesian layer is an instance of torch's class too, for networks that ask `isinstance(layer, nn.Linear)` in `forward`.
 """
 
 from __future__ import annotations
@@ -89,7 +90,7 @@ class BayesLayer(nn.Module):
         return f"{type(self).__name__}({self.plain.extra_repr(self)}, {self.posterior.extra_repr()})"
 
 
-class Linear(BayesLayer):
+class Linear(BayesLayer, nn.Linear):  # type: ignore[misc, override]
     """torch.nn.Linear with a sparse Gaussian posterior."""
 
     plain = nn.Linear
@@ -136,19 +137,19 @@ class _Conv(BayesLayer):
         return F.pad(x, self._reversed_padding_repeated_twice, mode=mode)
 
 
-class Conv1d(_Conv):
+class Conv1d(_Conv, nn.Conv1d):  # type: ignore[misc, override]
     """torch.nn.Conv1d with a sparse Gaussian posterior."""
 
     plain = nn.Conv1d
 
 
-class Conv2d(_Conv):
+class Conv2d(_Conv, nn.Conv2d):  # type: ignore[misc, override]
     """torch.nn.Conv2d with a sparse Gaussian posterior."""
 
     plain = nn.Conv2d
 
 
-class Conv3d(_Conv):
+class Conv3d(_Conv, nn.Conv3d):  # type: ignore[misc, override]
     """torch.nn.Conv3d with a sparse Gaussian posterior."""
 
     plain = nn.Conv3d

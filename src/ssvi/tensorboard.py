@@ -15,7 +15,7 @@ class TensorBoard:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError as error:
             raise ValueError("--tensorboard needs TensorBoard: pip install 'ssvi[tensorboard]'") from error
-        self.writer = SummaryWriter(run.folder.path / "tensorboard")  # type: ignore[no-untyped-call]
+        self.writer = SummaryWriter(run.folder.path / "tensorboard")
 
     def epoch(self, line: dict[str, Any]) -> None:
         """One point on each curve."""

@@ -72,13 +72,13 @@ def linear(
     )
 
 
-def log(values: Iterable[float], label: Label = plain) -> Scale:
-    """A logarithmic axis around the positive values."""
+def log(values: Iterable[float], label: Label = plain, most: float = math.inf) -> Scale:
+    """A logarithmic axis around the positive values; it does not go beyond `most`."""
     found = [v for v in values if v > 0] or [0.1, 1.0]
     low, high = min(found) / 1.15, max(found) * 1.15
     if high / low < 4:  # too short to have ticks
         low, high = low / 2, high * 2
-    return Scale(low, high, "log", label)
+    return Scale(low, min(high, most), "log", label)
 
 
 def _step(span: float, about: int) -> float:
@@ -96,6 +96,6 @@ def _steps(low: float, high: float, about: int) -> list[float]:
 
 def _decades(low: float, high: float, about: int) -> list[float]:
     first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
-    many = last - first > 2
+    many = high / low > 100
     stride = max(1, math.ceil((last - first) / about))
     return [m * 10.0**k for k in range(first, last + 1, stride if many else 1) for m in ((1,) if many else (1, 2, 5))]

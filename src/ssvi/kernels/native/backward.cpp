@@ -16,19 +16,19 @@ struct Backward {
     std::vector<Phase> phases;
     Pattern pattern;
     Tensor x, grad_y;
-    const uint16_t* t;         // what the forward pass saved; null for fixed theta
-    const float *mu, *sigma2;  // by column
-    float* dx;                 // may be null
+    const uint16_t* t;    // what the forward pass saved; null for fixed theta
+    const Pair* weights;  // mu and sigma^2, by column
+    float* dx;            // may be null
 
     int64_t at_once() const { return view.single_row() && phases.size() == 1 ? kChannelsAtOnce : 1; }
 
     template <bool Variance>
     void pack(Slabs slabs, int64_t group, int64_t band, Range channels) const;
     template <bool Variance, bool Input>
-    void slots(Slabs slabs, float* x_rows, float* dx_rows, float* grad, int64_t group, int64_t slot,
+    void slots(Slabs slabs, float* x_rows, float* dx_rows, Pair* grad, int64_t group, int64_t slot,
                int64_t count, Stripe stripe) const;
     template <bool Variance, bool Input>
-    void run(float* grad, int64_t buffers, int64_t threads) const;
+    void run(Pair* grad, int64_t buffers, int64_t threads) const;
 };
 
 // g = dl/dy, and h = g t = dl/dvar, which has the precision of t and is kept as bfloat16.
@@ -60,7 +60,7 @@ void Backward::pack(Slabs slabs, int64_t group, int64_t band, Range channels) co
 }
 
 template <bool Variance, bool Input>
-void Backward::slots(Slabs slabs, float* x_rows, float* dx_rows, float* grad, int64_t group, int64_t slot,
+void Backward::slots(Slabs slabs, float* x_rows, float* dx_rows, Pair* grad, int64_t group, int64_t slot,
                      int64_t count, Stripe stripe) const {
     const int64_t first = group * view.images, valid = view.valid(group), n = int64_t(phases.size());
     const int64_t channel = slot / n, stage_rows = count * stripe.rows;
@@ -76,12 +76,12 @@ void Backward::slots(Slabs slabs, float* x_rows, float* dx_rows, float* grad, in
            rows, phase.cols, view.images, valid, Rows<float>{x_rows, view.row / view.images, view.images});
     for (int64_t c = 0; c < count; c++) {
         const int32_t begin = pattern.col_start[slot + c], end = pattern.col_start[slot + c + 1];
-        const Weights w{pattern.col_offset + begin, mu + begin, Variance ? sigma2 + begin : nullptr, end - begin};
+        const Pairs w{pattern.col_offset + begin, weights + begin, end - begin};
         for_tiles(view, stripe.rows, [&](auto r, auto columns, int64_t at) {
             const int64_t to = c * view.row + at;
             tile_backward<decltype(r)::value, decltype(columns)::value, Variance, Input>(
                 slabs.g + at, slabs.h + at, view.step, view.images, w, x_rows + to, dx_rows + to, view.out,
-                grad + 2 * begin);
+                grad + begin);
         });
     }
     if (!Input) return;
@@ -97,7 +97,7 @@ void Backward::slots(Slabs slabs, float* x_rows, float* dx_rows, float* grad, in
 thread_local Scratch scratch, gradients;
 
 template <bool Variance, bool Input>
-void Backward::run(float* grad, int64_t buffers, int64_t threads) const {
+void Backward::run(Pair* grad, int64_t buffers, int64_t threads) const {
     const Schedule schedule(view, threads);
     const int64_t slab = aligned(view.slab), slabs = slab + (Variance ? aligned(view.slab / 2 + 1) : 0);
     const int64_t stage = aligned(std::max<int64_t>(kTile, kChannelsAtOnce) * view.row);
@@ -108,7 +108,7 @@ void Backward::run(float* grad, int64_t buffers, int64_t threads) const {
         float *g = team.size > 1 ? common : memory, *x_rows = memory + slabs, *dx_rows = x_rows + stage;
         uint16_t* h = reinterpret_cast<uint16_t*>(g + slab);
         if (g != common) std::memset(g, 0, slabs * sizeof(float));
-        float* mine = grad + (buffers > 1 ? omp_get_thread_num() * 2 * pattern.count : 0);
+        Pair* mine = grad + (buffers > 1 ? omp_get_thread_num() * pattern.count : 0);
         for (int64_t task = tasks.begin; task < tasks.end; task++) {
             const int64_t group = task / view.bands, band = task % view.bands;
             pack<Variance>({g, h}, group, band, team.share(view.planes));
@@ -130,24 +130,21 @@ void Backward::run(float* grad, int64_t buffers, int64_t threads) const {
 
 }  // namespace
 
-// Parameters and their gradients come in the order of the index; inside, everything is by column.
+// Parameters and their gradients come in the order of the index; inside, everything is by column, as pairs.
 SSVI_API void ssvi_backward(const Shape* shape, const Pattern* pattern, const Tensor* x, const Tensor* grad_y,
                             const uint16_t* t, const float* mu, const float* sigma2, float* dx, float* grad_mu,
                             float* grad_sigma2, int64_t threads) {
-    Backward b{*shape, backward_view(*shape), phases_of(*shape), *pattern, *x, *grad_y, t, nullptr, nullptr, dx};
+    Backward b{*shape, backward_view(*shape), phases_of(*shape), *pattern, *x, *grad_y, t, nullptr, dx};
     const Schedule schedule(b.view, threads);
     // Threads that share a slab own different columns and write to one buffer; others need one each.
     const int64_t count = pattern->count, buffers = schedule.alone ? schedule.threads : 1;
     const int32_t* order = pattern->col_order;
-    float* by_column = gradients.reserve(2 * count + 2 * count * buffers);
-    float* grad = by_column + 2 * count;
-    b.mu = by_column, b.sigma2 = by_column + count;
+    Pair* weights = reinterpret_cast<Pair*>(gradients.reserve(2 * count * (1 + buffers)));
+    Pair* grad = weights + count;
+    b.weights = weights;
 #pragma omp parallel for num_threads(int(schedule.threads)) if (schedule.threads > 1)
-    for (int64_t j = 0; j < count; j++) {
-        by_column[j] = mu[order[j]];
-        if (sigma2) by_column[count + j] = sigma2[order[j]];
-        for (int64_t i = 0; i < buffers; i++) grad[2 * (i * count + j)] = grad[2 * (i * count + j) + 1] = 0;
-    }
+    for (int64_t j = 0; j < count; j++) weights[j] = {mu[order[j]], sigma2 ? sigma2[order[j]] : 0.0f};
+    std::memset(static_cast<void*>(grad), 0, buffers * count * sizeof(Pair));
     if (dx && int64_t(b.phases.size()) < shape->stride_h * shape->stride_w)  // pixels that no tap reads
         std::memset(dx, 0, shape->batch * shape->in_channels * shape->height * shape->width * sizeof(float));
     if (sigma2 && dx) b.run<true, true>(grad, buffers, threads);
@@ -156,12 +153,12 @@ SSVI_API void ssvi_backward(const Shape* shape, const Pattern* pattern, const Te
     else b.run<false, false>(grad, buffers, threads);
 #pragma omp parallel for num_threads(int(schedule.threads)) if (schedule.threads > 1)
     for (int64_t j = 0; j < count; j++) {
-        float dmu = 0, dsigma2 = 0;
+        Pair sum = {0, 0};
         for (int64_t i = 0; i < buffers; i++) {
-            dmu += grad[2 * (i * count + j)];
-            dsigma2 += grad[2 * (i * count + j) + 1];
+            sum.first += grad[i * count + j].first;
+            sum.second += grad[i * count + j].second;
         }
-        grad_mu[order[j]] = dmu;
-        if (sigma2) grad_sigma2[order[j]] = dsigma2;
+        grad_mu[order[j]] = sum.first;
+        if (sigma2) grad_sigma2[order[j]] = sum.second;
     }
 }

@@ -13,6 +13,12 @@ struct Weights {
     int64_t count;
 };
 
+struct Pairs {  // the same for an input channel, mu and sigma^2 side by side
+    const int32_t* offset;
+    const Pair* value;
+    int64_t count;
+};
+
 // Where the vectors of a tile lie: Rows x Columns of them, rows `step` floats apart. Neighbours in a row share cache
 // lines when the offset is not a multiple of a vector, so two columns read less of the second-level cache than one.
 template <int Columns>
@@ -47,10 +53,10 @@ void tile_forward(const float* slab, int64_t step, int64_t images, const Weights
 
 // One pass over the live weights of an input channel, with g = dl/dy and h = g eps / (2 std) = dl/dvar:
 //   dx      = sum_k mu_k g_k + 2 x sum_k sigma2_k h_k          (accumulated in registers)
-//   dmu_k   = sum g_k x,  dsigma2_k = sum h_k x^2              (added to `grad`, pairs in the order of the weights)
+//   dmu_k   = sum g_k x,  dsigma2_k = sum h_k x^2              (added to `grad`, in the order of the weights)
 template <int Rows, int Columns, bool Variance, bool Input>
-void tile_backward(const float* g_slab, const uint16_t* h_slab, int64_t step, int64_t images, const Weights& w,
-                   const float* x_rows, float* dx_rows, int64_t row, float* grad) {
+void tile_backward(const float* g_slab, const uint16_t* h_slab, int64_t step, int64_t images, const Pairs& w,
+                   const float* x_rows, float* dx_rows, int64_t row, Pair* grad) {
     constexpr int R = Rows * Columns;
     vec x[R], xx[R], a[R], b[R];
 #pragma GCC unroll 8
@@ -61,8 +67,7 @@ void tile_backward(const float* g_slab, const uint16_t* h_slab, int64_t step, in
     }
     for (int64_t k = 0; k < w.count; k++) {
         const int64_t at = w.offset[k] * images;
-        const vec mu = vec{} + w.mu[k];
-        const vec sigma2 = Variance ? vec{} + w.sigma2[k] : vec{};
+        const vec mu = vec{} + w.value[k].first, sigma2 = vec{} + w.value[k].second;
         vec dmu[2] = {}, dsigma2[2] = {};  // two chains each: a single one would wait for itself
 #pragma GCC unroll 8
         for (int i = 0; i < R; i++) {
@@ -76,8 +81,8 @@ void tile_backward(const float* g_slab, const uint16_t* h_slab, int64_t step, in
             }
         }
         const Pair sums = sum_lanes(dmu[0] + dmu[1], dsigma2[0] + dsigma2[1]);
-        grad[2 * k] += sums.first;
-        grad[2 * k + 1] += sums.second;
+        grad[k].first += sums.first;
+        grad[k].second += sums.second;
     }
     if (Input)
 #pragma GCC unroll 8
