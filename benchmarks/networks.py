@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import torch
@@ -25,12 +26,39 @@ class DenseVIConv(nn.Module):
         self.mu = nn.Parameter(torch.randn(outputs, inputs, kernel, kernel) / (inputs * kernel**2) ** 0.5)
         self.rho = nn.Parameter(torch.full_like(self.mu, -5.0))
 
+    def sample(self) -> None:
+        """Draw one theta, which `forward` uses in evaluation."""
+        self.theta = self.mu + self.rho.exp() * torch.randn_like(self.mu)
+
     def forward(self, x: Tensor) -> Tensor:
-        """One y ~ N(E[y], Var[y])."""
+        """One y ~ N(E[y], Var[y]) in training, theta * x in evaluation."""
+        if not self.training:
+            return F.conv2d(x, self.theta, None, self.stride, self.padding)
         mean = F.conv2d(x, self.mu, None, self.stride, self.padding)
         var = F.conv2d(x * x, (2 * self.rho).exp(), None, self.stride, self.padding)
         std = var.clamp_min(VARIANCE_FLOOR).sqrt()
         return mean + std * torch.randn_like(std)
+
+
+def dense_kl(net: nn.Module, prior_sigma: float = 0.1) -> Tensor:
+    """KL(q, p) of all dense VI layers."""
+    terms = []
+    for layer in net.modules():
+        if isinstance(layer, DenseVIConv):
+            ratio = (layer.mu.square() + (2 * layer.rho).exp()) / prior_sigma**2
+            terms.append(0.5 * (ratio - 1).sum() - (layer.rho - math.log(prior_sigma)).sum())
+    return torch.stack(terms).sum()
+
+
+def dense_predict(net: nn.Module, x: Tensor, samples: int) -> Tensor:
+    """Averaged probabilities, one theta for the whole batch per sample."""
+    total = torch.zeros(())
+    for _ in range(samples):
+        for layer in net.modules():
+            if isinstance(layer, DenseVIConv):
+                layer.sample()
+        total = total + net(x).softmax(-1)
+    return total / samples
 
 
 class Block(nn.Module):

@@ -18,7 +18,7 @@ LEVELS = [
     {"posterior", "kernels", "nn", "convert", "summary"},  # state
     {"addition", "subspace", "elbo", "predict", "flops"},  # algorithm
     {"models", "data", "config", "build", "guard", "saving", "runfolder", "outputs", "evaluate"},  # application: parts
-    {"train", "analysis", "report", "wording"},  # runs, and what is told of them
+    {"train", "analysis", "report", "wording", "bench"},  # runs, and what is told of them
     {
         "tables",
         "doctor",
@@ -31,7 +31,7 @@ LEVELS = [
         "cli_options",
         "cli_bench",
     },
-    {"bench", "demo", "demo_picture"},
+    {"demo", "demo_picture"},
 ]
 
 

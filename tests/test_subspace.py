@@ -244,7 +244,7 @@ def assert_moved(before, after, posterior) -> None:
     assert after["rho"][fresh].unique().numel() <= 1
 
 
-def test_density_one_is_dense_variational_inference_step_for_step():
+def test_density_one_is_dense_variational_inference_step_for_step(dense_kernel):
     """An independent dense VI with the same noise: the same losses and the same phi."""
     torch.manual_seed(0)
     layer = nn.Conv2d(2, 4, 3)

@@ -15,6 +15,7 @@ from torch import Tensor
 
 from ssvi import distributed
 from ssvi.geometry import Geometry
+from ssvi.kernels.native import select
 from ssvi.posterior import SparseGaussian
 
 Score = Callable[[Tensor], Tensor]
@@ -135,6 +136,8 @@ def want(score: Tensor, index: Tensor, k: int) -> Wanted:
 
 def top_k(score: Tensor, k: int) -> Tensor:
     """The positions of the k largest scores, increasing; of equal scores the lower position wins."""
+    if select.can_top_k(score):
+        return select.top_k(score, k)
     if k == 0:
         return torch.empty(0, dtype=torch.long, device=score.device)
     last = torch.topk(score, k, sorted=True).values[-1]

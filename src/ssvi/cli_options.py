@@ -15,6 +15,9 @@ from rich.text import Text
 
 from ssvi.analysis import OpenRun
 
+WIDE = 160
+"""Columns of a table in a pipe or a file, where nobody has set a width: nothing is folded."""
+
 _OPTIONS = (
     click.option("--samples", type=click.IntRange(min=1), default=5, show_default=True, help="samples of theta"),
     click.option("--seed", type=int, default=0, show_default=True, help="of the samples"),
@@ -50,6 +53,8 @@ def show(value: Any, as_json: bool, tables: Callable[[], Iterable[RenderableType
         click.echo(json.dumps(value, indent=1))
         return
     console = Console()
+    if not console.is_terminal:
+        console = Console(width=WIDE)
     for table in tables():
         console.print(table, highlight=False)
 

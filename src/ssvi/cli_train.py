@@ -15,6 +15,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, T
 
 from ssvi import config, distributed
 from ssvi.config import FIELDS, Recipe, RecipeError
+from ssvi.kernels.native.allocator import tune_malloc
 from ssvi.nn import layers
 from ssvi.tables import two_columns
 from ssvi.tensorboard import TensorBoard
@@ -62,6 +63,7 @@ def train_command(
     """
     given = {name: value for name, value in flags.items() if value is not None}
     distributed.start()
+    tune_malloc()
     if resume_from is not None:
         _refuse_changes(given, sparsity)
         run, damaged = resume(resume_from, data_dir)

@@ -2,7 +2,8 @@
 
     python -m ssvi.demo [--out FOLDER] [--epochs N]
 
-Trains both networks with the same settings (chosen on a validation split), prints one table, and writes one picture.
+Trains both networks by the same recipe (chosen on a validation split) into run folders, evaluates them on test images,
+noise and corrupted images, prints one table, and writes one report and one picture.
 """
 
 from __future__ import annotations
@@ -10,177 +11,131 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 import torch
-import torch.nn.functional as F
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 from rich.table import Table
-from torch import Tensor, nn
 
-import ssvi
-from ssvi.data import DataSet, digits
+from ssvi import config, wording
+from ssvi.analysis import OpenRun, assess, separate, under_corruption
+from ssvi.analysis.outside import NOISE, file_name
+from ssvi.analysis.progress import Track, bar
+from ssvi.config import Recipe
 from ssvi.demo_picture import draw
-from ssvi.models import lenet
+from ssvi.report import Gathered, gather, write_report
+from ssvi.train import start
 
-BATCH, LEARNING_RATE, EVERY, SAMPLES = 64, 0.05, 20, 10
-PRIOR_SIGMA, BETA = 0.2, 0.1
+METHODS = {"ssvi": "ssvi", "dense-vi": "vi"}
+"""The run folders, and the method of each."""
 
-
-@dataclass
-class Run:
-    """One trained network and what is told of it."""
-
-    name: str
-    bnn: nn.Module
-    evaluation: ssvi.Evaluation
-    probs: Tensor
-    labels: Tensor
-    noise_probs: Tensor
-    seconds: float
-    flops: int
-    loss: list[float] = field(default_factory=list)
-    nll: list[float] = field(default_factory=list)
-
-
-def train(
-    data: DataSet, density: float, epochs: int, seed: int, report: Callable[[int, float], None]
-) -> tuple[nn.Module, list[float], list[float], int]:
-    """Algorithm 1 in a loop: the network, loss and NLL of each epoch, and the number of updates of gamma."""
-    torch.manual_seed(seed)
-    batches = data.batches(data.train, BATCH, seed=seed, drop_last=True)
-    steps = epochs * len(batches)
-    until = 3 * steps // 4
-
-    net = lenet(size=8)
-    bnn = ssvi.to_bnn(net, density, keep_dense=("0",), prior_sigma=PRIOR_SIGMA)
-    optimizer = torch.optim.SGD(bnn.parameters(), lr=LEARNING_RATE, momentum=0.9)
-    decay = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
-    rate = ssvi.schedules.cosine(0.3, steps=max(1, until // EVERY))
-    subspace = ssvi.Subspace(bnn, optimizer, every=EVERY, rate=rate, until=until)
-    elbo = ssvi.ELBO(bnn, train_size=len(data.train), beta=ssvi.schedules.linear(BETA, steps=max(1, steps // 2)))
-
-    losses, nlls = [], []
-    for epoch in range(epochs):
-        loss_sum = nll_sum = 0.0
-        for x, y in batches.epoch(epoch):
-            loss = elbo(F.cross_entropy(bnn(x), y))
-            optimizer.zero_grad()
-            loss.backward()
-            optimizer.step()
-            decay.step()
-            subspace.step()
-            loss_sum += loss.item()
-            nll_sum += elbo.terms.nll
-        losses.append(loss_sum / len(batches))
-        nlls.append(nll_sum / len(batches))
-        report(epoch, nlls[-1])
-    return bnn, losses, nlls, subspace.t
-
-
-def measure(data: DataSet, name: str, density: float, epochs: int, report: Callable[[int, float], None]) -> Run:
-    """Train one network, then evaluate it on the test digits and on noise of the same brightness."""
-    start = time.perf_counter()
-    bnn, losses, nlls, updates = train(data, density, epochs, seed=0, report=report)
-    seconds = time.perf_counter() - start
-    x, y = data.normalise(data.test.x), data.test.y
-    shuffled = _shuffle_pixels(data.test.x)
-    flops = ssvi.flops.training(
-        bnn, x[:2], steps=epochs * (len(data.train) // BATCH), batch_size=BATCH,
-        updates=updates if density < 1 else 0,
-    )  # fmt: skip
-    torch.manual_seed(1)
-    return Run(
-        name, bnn, ssvi.evaluate(bnn, [(x, y)], SAMPLES), ssvi.predict(bnn.eval(), x, SAMPLES), y,
-        ssvi.predict(bnn, data.normalise(shuffled), SAMPLES), seconds, flops, losses, nlls,
-    )  # fmt: skip
-
-
-def _shuffle_pixels(x: Tensor) -> Tensor:
-    """Noise with the grey levels of digits: each image's own pixels in random order."""
-    generator = torch.Generator().manual_seed(0)
-    flat = x.flatten(1)
-    order = torch.rand(flat.shape, generator=generator).argsort(1)
-    return flat.gather(1, order).view_as(x)
-
-
-def stored_bytes(bnn: nn.Module) -> int:
-    """Parameters and indices."""
-    tensors = [*bnn.parameters(), *(layer.index for _, layer in ssvi.layers(bnn))]
-    return sum(t.numel() * t.element_size() for t in tensors)
-
-
-def table(runs: list[Run]) -> Table:
-    """The comparison, a column per network."""
-    made = Table(title=f"Handwritten digits, {runs[0].evaluation.examples} test images, {SAMPLES} samples of theta")
-    made.add_column("")
-    for run in runs:
-        made.add_column(run.name, justify="right")
-    rows: list[tuple[str, Callable[[Run], str]]] = [
-        ("accuracy", lambda r: f"{r.evaluation.accuracy:.2%}"),
-        ("NLL", lambda r: f"{r.evaluation.nll:.4f}"),
-        ("ECE (Guo, top label)", lambda r: f"{r.evaluation.ece:.4f}"),
-        ("marginal calibration error (the paper's ECE)", lambda r: f"{r.evaluation.marginal_calibration_error:.4f}"),
-        (
-            "entropy on digits / on noise (nats)",
-            lambda r: f"{r.evaluation.entropy:.2f} / {_entropy(r.noise_probs):.2f}",
-        ),
-        ("sparsity of the sparse layers", lambda r: f"{_sparsity(r.bnn):.1%}"),
-        ("bytes (parameters + indices)", lambda r: f"{stored_bytes(r.bnn):,}"),
-        ("training FLOPs (arithmetic, not time)", lambda r: f"{r.flops:.3g}"),
-        ("seconds to train", lambda r: f"{r.seconds:.1f}"),
-    ]
-    for label, cell in rows:
-        made.add_row(label, *(cell(run) for run in runs))
-    return made
-
-
-def _entropy(probs: Tensor) -> float:
-    return ssvi.metrics.entropy(probs).mean().item()
-
-
-def _sparsity(bnn: nn.Module) -> float:
-    sparse = [layer.posterior for _, layer in ssvi.layers(bnn) if layer.density < 1]
-    return 1 - sum(p.s for p in sparse) / sum(p.d for p in sparse) if sparse else 0.0
+SAMPLES = 10
 
 
 def main() -> None:
-    """Train, compare, draw."""
+    """Train, evaluate, compare, report."""
+    options = _options()
+    torch.set_num_threads(1)  # these layers are too small to share; two threads would mostly wait for each other
+    console, folder = Console(), options.out / time.strftime("demo-%Y%m%d-%H%M%S")
+    recipe = config.load("digits").replace(epochs=options.epochs)
+    console.print("Training a small convolutional network twice on the 8x8 digits that come with the package.")
+    _train(recipe, folder, console)
+    runs = [OpenRun(folder / name) for name in METHODS]
+    for run in runs:
+        _examine(run, bar)
+    gathered = gather(runs)
+    page, card = write_report(runs, folder / "report.html")
+    console.print(table(gathered))
+    console.print(_ratio(gathered))
+    _draw(gathered, options.out / "demo.png", console)
+    console.print(
+        f"Model card: {card}\nReport: [bold]{page.resolve().as_uri()}[/bold] (open it in a browser)", soft_wrap=True
+    )
+
+
+def _options() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m ssvi.demo", description=__doc__.split("\n\n")[0] if __doc__ else ""
     )
-    parser.add_argument("--out", type=Path, default=Path("out"), help="folder of the picture (default: out)")
+    parser.add_argument("--out", type=Path, default=Path("out"), help="folder of runs, report, picture (default: out)")
     parser.add_argument("--epochs", type=int, default=80, help="epochs of each network (default: 80)")
     options = parser.parse_args()
     if options.epochs < 1:
         parser.error(f"--epochs {options.epochs} must be at least 1")
-    torch.set_num_threads(1)  # these layers are too small to share; two threads would mostly wait for each other
-    console, data, runs = Console(), digits(), []
-    console.print("Training a small convolutional network twice on the 8x8 digits that come with the package.")
-    bar = Progress(
-        TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn(), console=console
-    )
-    with bar:
-        for name, density in (("SSVI, 95 % sparse", 0.05), ("dense VI", 1.0)):
-            task = bar.add_task(f"{name}: NLL  -   ", total=options.epochs)
-
-            def report(epoch: int, nll: float, name: str = name, task: int = task) -> None:
-                bar.update(task, completed=epoch + 1, description=f"{name}: NLL {nll:.3f}")  # type: ignore[arg-type]
-
-            runs.append(measure(data, name, density, options.epochs, report))
-    console.print(table(runs))
-    console.print(f"{_ratio(runs)}\nPicture: [bold]{draw(runs, options.out / 'demo.png')}[/bold]")
+    return options
 
 
-def _ratio(runs: list[Run]) -> str:
-    sparse, dense = runs
-    small, cheap = stored_bytes(dense.bnn) / stored_bytes(sparse.bnn), dense.flops / sparse.flops
+def _train(recipe: Recipe, folder: Path, console: Console) -> None:
+    """Each method into its own run folder, as `ssvi train` does it."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=console) as progress:
+        for name, method in METHODS.items():
+            run = start(recipe.replace(method=method), folder / name)
+            task = progress.add_task(f"{name}: NLL   -  ", total=recipe.epochs)
+
+            def on_epoch(line: dict[str, Any], name: str = name, task: Any = task) -> None:
+                progress.update(task, completed=line["epoch"] + 1, description=f"{name}: NLL {line['nll']:.3f}")
+
+            run.train(lambda numbers: None, on_epoch)
+            if run.interrupted:
+                raise SystemExit(f"{run.interrupted}: go on with `ssvi train --resume {folder / name}`")
+            run.finish()
+
+
+def _examine(run: OpenRun, track: Track) -> None:
+    """What `ssvi evaluate`, `ssvi ood --data noise` and `ssvi corrupt` do."""
+    run.write("evaluation.json", assess(run, SAMPLES, track=track))
+    run.write(file_name(NOISE), separate(run, (NOISE,), SAMPLES, track=track)[NOISE])
+    run.write("corruption.json", under_corruption(run, SAMPLES, cache=False, track=track))
+
+
+ROWS: dict[str, Callable[[Gathered], str]] = {
+    "accuracy": lambda run: _metric(run, "accuracy"),
+    "NLL": lambda run: _metric(run, "nll"),
+    "ECE (Guo, top label)": lambda run: _metric(run, "ece"),
+    "marginal calibration error (the paper's ECE)": lambda run: _metric(run, "marginal_calibration_error"),
+    "entropy on digits / on noise (nats)": lambda run: "{inside:.2f} / {outside:.2f}".format(
+        **run.outside[0]["entropy"]
+    ),
+    "sparsity of the sparse layers": lambda run: f"{run.evaluation['cost']['sparsity']:.1%}",
+    "bytes on disk": lambda run: f"{run.evaluation['cost']['disk_bytes']:,}",
+    "training FLOPs (arithmetic, not time)": lambda run: f"{run.evaluation['cost']['training_flops']:.3g}",
+    "seconds to train": lambda run: f"{run.evaluation['cost']['training_seconds']:.1f}",
+}
+
+
+def _metric(run: Gathered, key: str) -> str:
+    return wording.number(key, run.evaluation["metrics"][key]["value"])
+
+
+def table(runs: list[Gathered]) -> Table:
+    """The comparison, a column per network."""
+    examples = runs[0].evaluation["examples"]
+    made = Table(title=f"Handwritten digits, {examples} test images, {SAMPLES} samples of theta")
+    made.add_column("")
+    for run in runs:
+        made.add_column(run.what.split(", lenet")[0], justify="right")
+    for label, cell in ROWS.items():
+        made.add_row(label, *map(cell, runs))
+    return made
+
+
+def _ratio(runs: list[Gathered]) -> str:
+    sparse, dense = (run.evaluation["cost"] for run in runs)
+    small, cheap = (dense[key] / sparse[key] for key in ("disk_bytes", "training_flops"))
     return (
         f"SSVI stores {small:.1f}x less and needs {cheap:.1f}x less arithmetic; at this size overheads, not "
-        f"arithmetic, decide the time ({dense.seconds / sparse.seconds:.1f}x)."
+        f"arithmetic, decide the time ({dense['training_seconds'] / sparse['training_seconds']:.1f}x)."
     )
+
+
+def _draw(runs: list[Gathered], path: Path, console: Console) -> None:
+    try:
+        console.print(f"Picture: {draw(runs, path)}")
+    except ImportError as error:
+        console.print(str(error))
 
 
 if __name__ == "__main__":

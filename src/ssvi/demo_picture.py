@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from ssvi import metrics
-
-if TYPE_CHECKING:
-    from ssvi.demo import Run
+from ssvi.report import Gathered
 
 COLOURS = ("#0072B2", "#D55E00")  # Okabe and Ito: blue and vermilion, told apart by everybody
 
 
-def draw(runs: list[Run], path: Path) -> Path:
+def draw(runs: list[Gathered], path: Path) -> Path:
     """Write the picture; returns its path."""
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -37,26 +34,24 @@ def draw(runs: list[Run], path: Path) -> Path:
     return path
 
 
-def _curve(axes: Any, run: Run, colour: str) -> None:
-    axes.plot(run.loss, color=colour, label=f"{run.name}: loss")
-    axes.plot(run.nll, color=colour, ls=":", label=f"{run.name}: NLL")
+def _curve(axes: Any, run: Gathered, colour: str) -> None:
+    axes.plot([line["loss"] for line in run.epochs], color=colour, label=f"{run.name}: loss")
+    axes.plot([line["nll"] for line in run.epochs], color=colour, ls=":", label=f"{run.name}: NLL")
 
 
-def _reliability(axes: Any, run: Run, colour: str) -> None:
-    bins = metrics.reliability(run.probs, run.labels)
-    filled = bins.count > 0
-    sizes = 12 + 180 * bins.count[filled] / bins.count.sum()
-    axes.plot(bins.confidence[filled], bins.accuracy[filled], color=colour, lw=1, alpha=0.6)
-    axes.scatter(bins.confidence[filled], bins.accuracy[filled], s=sizes, color=colour, label=run.name, alpha=0.8)
+def _reliability(axes: Any, run: Gathered, colour: str) -> None:
+    bins = run.evaluation["reliability"]
+    filled = [i for i, count in enumerate(bins["count"]) if count]
+    x, y, count = ([bins[key][i] for i in filled] for key in ("confidence", "accuracy", "count"))
+    axes.plot(x, y, color=colour, lw=1, alpha=0.6)
+    axes.scatter(x, y, s=[12 + 180 * c / sum(count) for c in count], color=colour, label=run.name, alpha=0.8)
 
 
-def _entropy(axes: Any, run: Run, colour: str) -> None:
-    edges = [0.1 * i for i in range(25)]
-    for probs, what, filled in ((run.probs, "digits", False), (run.noise_probs, "noise", True)):
-        values = metrics.entropy(probs).numpy()
-        style = {"histtype": "stepfilled", "alpha": 0.3} if filled else {"histtype": "step", "lw": 2}
-        weights = [1 / len(values)] * len(values)
-        axes.hist(values, edges, weights=weights, color=colour, label=f"{run.name}: {what}", **style)
+def _entropy(axes: Any, run: Gathered, colour: str) -> None:
+    made = run.outside[0]["histogram"]
+    for where, what, filled in (("inside", "digits", False), ("outside", "noise", True)):
+        style = {"fill": True, "alpha": 0.3} if filled else {"lw": 2}
+        axes.stairs(made[where], made["edges"], color=colour, label=f"{run.name}: {what}", **style)
 
 
 def _label(axes: Any, title: str, x: str, y: str) -> None:

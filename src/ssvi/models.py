@@ -6,8 +6,9 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-import torch.nn.functional as F
 from torch import Tensor, nn
+
+from ssvi.kernels import batch_norm
 
 
 def mlp(*, classes: int = 10, channels: int = 1, size: int = 28, width: int = 400) -> nn.Sequential:
@@ -55,8 +56,8 @@ class BasicBlock(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """relu(f(x) + shortcut(x))."""
-        y = F.relu(self.bn1(self.conv1(x)))
-        return F.relu(self.bn2(self.conv2(y)) + self.shortcut(x))
+        y = batch_norm(self.bn1, self.conv1(x), relu=True)
+        return batch_norm(self.bn2, self.conv2(y), residual=self.shortcut(x), relu=True)
 
 
 class ResNet(nn.Module):
@@ -78,7 +79,7 @@ class ResNet(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Logits of the classes."""
-        y = self.stages(F.relu(self.bn1(self.conv1(x))))
+        y = self.stages(batch_norm(self.bn1, self.conv1(x), relu=True))
         return self.linear(y.mean((2, 3)))
 
 

@@ -9,13 +9,14 @@ from __future__ import annotations
 import warnings
 from types import ModuleType, TracebackType
 
-from torch import Tensor
+from torch import Tensor, nn
 
 from ssvi.geometry import Geometry
 from ssvi.kernels import dense, native
 from ssvi.kernels.dense import moments
+from ssvi.kernels.native import batchnorm
 
-__all__ = ["available", "chosen", "draw", "fixed", "moments", "use"]
+__all__ = ["available", "batch_norm", "chosen", "draw", "fixed", "moments", "use"]
 
 _NAMES = ("auto", "dense", "native")
 _choice = "auto"
@@ -84,4 +85,11 @@ def fixed(x: Tensor, theta: Tensor, index: Tensor, geometry: Geometry, bias: Ten
     """y = theta * x + bias for one theta: `dense.fixed`, by the kernel that was chosen."""
     kernel = _kernel(x, geometry, index.numel())
     y: Tensor = kernel.fixed(x, theta, index, geometry, bias)
+    return y
+
+
+def batch_norm(norm: nn.BatchNorm2d, x: Tensor, *, residual: Tensor | None = None, relu: bool = False) -> Tensor:
+    """relu(norm(x) + residual), which is most of a step once convolutions are cheap: fused where that can be done."""
+    module = batchnorm if _choice != "dense" and batchnorm.supports(norm, x) else dense
+    y: Tensor = module.batch_norm(norm, x, residual=residual, relu=relu)
     return y

@@ -12,7 +12,8 @@ with mu = sigma = 0 at every position that is not in `index`.
 from __future__ import annotations
 
 import torch
-from torch import Tensor
+import torch.nn.functional as F
+from torch import Tensor, nn
 
 from ssvi.geometry import Geometry
 
@@ -50,6 +51,12 @@ def draw(
     mean, variance = moments(x, mu, sigma2, index, geometry, bias)
     std = variance.clamp_min(VARIANCE_FLOOR).sqrt()
     return mean + (std * noise(std.detach())).to(mean.dtype)
+
+
+def batch_norm(norm: nn.BatchNorm2d, x: Tensor, *, residual: Tensor | None = None, relu: bool = False) -> Tensor:
+    """relu(norm(x) + residual) in torch's operators, in place where autograd lets it."""
+    y: Tensor = norm(x) if residual is None else norm(x).add_(residual)
+    return F.relu_(y) if relu else y
 
 
 @torch.library.custom_op("ssvi::noise", mutates_args=(), tags=(torch.Tag.nondeterministic_seeded,))

@@ -10,7 +10,7 @@ from ssvi.report.gather import Gathered
 from ssvi.report.scale import Scale, log, percent, plain
 from ssvi.report.svg import CHARACTER, WIDTH, drawing, marker, shortened
 
-ROW = 17
+ROW = 20
 FOOT = 26
 
 
@@ -19,7 +19,12 @@ def layers(runs: Sequence[Gathered]) -> list[tuple[str, str]]:
     names = list(dict.fromkeys(row["layer"] for run in runs for row in run.layers))
     densities = [row["density"] for run in runs for row in run.layers]
     sigmas = [row[key] for run in runs for row in run.layers for key in ("sigma", "sigma_start") if row[key]]
-    drawn = [("Density by layer: live weights / all weights", _rows(runs, names, "density", log(densities, percent)))]
+    drawn = [
+        (
+            "Density by layer: live weights / all weights",
+            _rows(runs, names, "density", log(densities, percent, most=1.0)),
+        )
+    ]
     if sigmas:
         title = "Sigma by layer: median now, and its start as a ring"
         drawn.append((title, _rows(runs, names, "sigma", log(sigmas, plain), start="sigma_start")))
@@ -29,7 +34,7 @@ def layers(runs: Sequence[Gathered]) -> list[tuple[str, str]]:
 def _rows(runs: Sequence[Gathered], names: Sequence[str], key: str, scale: Scale, start: str = "") -> str:
     """A dot plot: a row per layer, a marker per run."""
     left = round(CHARACTER * max(min(len(name), 20) for name in names)) + 14
-    right, foot = WIDTH - 16, ROW * len(names) + 8
+    right, foot = WIDTH - 22, ROW * len(names) + 8
     content = []
     for tick in scale.ticks(4):
         x = left + (right - left) * scale.at(tick)
@@ -37,21 +42,28 @@ def _rows(runs: Sequence[Gathered], names: Sequence[str], key: str, scale: Scale
         content.append(
             f'<text class="tick" x="{x:.1f}" y="{foot + 15}" text-anchor="middle">{scale.label(tick)}</text>'
         )
-    for i, name in enumerate(names):
-        y = 6 + ROW * (i + 0.5)
+    for place, name in enumerate(names):
+        y = 6 + ROW * (place + 0.5)
         content.append(
             f'<text class="tick" x="{left - 8}" y="{y + 4}" text-anchor="end">{escape(shortened(name, 20))}</text>'
         )
         content.append(f'<line class="row" x1="{left}" x2="{right}" y1="{y}" y2="{y}"/>')
-        for run in runs:
+        for i, run in enumerate(runs):
             row = next((row for row in run.layers if row["layer"] == name), None)
             if row is None or row[key] is None:
                 continue
             if start:
                 x = left + (right - left) * scale.at(row[start])
-                content.append(f'<circle class="start" cx="{x:.1f}" cy="{y}" r="3"/>')
-            content.append(marker(run.series, left + (right - left) * scale.at(row[key]), y, 4, "soft"))
+                content.append(f'<circle class="start" cx="{x:.1f}" cy="{y}" r="2.5"/>')
+            content.append(
+                marker(run.series, left + (right - left) * scale.at(row[key]), y + _aside(i, len(runs)), 4, "soft")
+            )
     return drawing(f"{key} by layer", foot + FOOT, content)
+
+
+def _aside(i: int, count: int) -> float:
+    """A few pixels up or down, so that equal values of several runs are all seen."""
+    return (i - (count - 1) / 2) * min(5.0, 0.7 * ROW / count)
 
 
 COSTS = {

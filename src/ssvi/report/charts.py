@@ -11,13 +11,15 @@ from ssvi.report.scale import Scale, linear, percent, plain
 from ssvi.report.svg import CHARACTER, WIDTH, Plot, drawing, marker, room, shortened
 from ssvi.wording import METRIC, data_name, number
 
-BETTER = {"accuracy": "higher is better"}
+BETTER = {"accuracy": "↑"}
+"""Which way is better; all others are ↓."""
+
 ROW = 22
 
 
 def intervals(runs: Sequence[Gathered]) -> list[tuple[str, str]]:
     """For each headline number a strip: a row per run, its value and its 95 % interval."""
-    return [(f"{name}, {BETTER.get(key, 'lower is better')}", _strip(runs, key)) for key, name in METRIC.items()]
+    return [(f"{_title(name)} {BETTER.get(key, '↓')}", _strip(runs, key)) for key, name in METRIC.items()]
 
 
 def _strip(runs: Sequence[Gathered], key: str) -> str:
@@ -48,9 +50,9 @@ def _strip(runs: Sequence[Gathered], key: str) -> str:
 
 
 def reliability(runs: Sequence[Gathered]) -> str:
-    """Accuracy against confidence; the area of a marker is the share of images in its bin."""
+    """Accuracy against confidence, with a stem to what it should be; a larger marker stands for more images."""
     unit = Scale(0.0, 1.0, label=percent)
-    plot = Plot(unit, unit, title="reliability diagram", x_label="confidence", y_label="accuracy", height=300)
+    plot = Plot(unit, unit, title="reliability diagram", x_label="confidence", y_label="accuracy", right=24, height=300)
     plot.guide([(0, 0), (1, 1)])
     plot.text(*plot.place(0.30, 0.36), "calibrated", anchor="end")
     plot.text(*plot.place(0.97, 0.06), "below the line: too confident", anchor="end")
@@ -62,8 +64,8 @@ def reliability(runs: Sequence[Gathered]) -> str:
             for count, confidence, accuracy in zip(*(bins[k] for k in ("count", "confidence", "accuracy")), strict=True)
             if count
         ]
-        plot.line(run.series, [(c, a) for c, a, _ in filled], "thin")
         for confidence, accuracy, share in filled:
+            plot.whisker(run.series, confidence, accuracy, confidence, "stem")
             plot.marker(run.series, confidence, accuracy, 2.5 + 7 * share**0.5, "soft")
     return plot.svg()
 
@@ -75,7 +77,7 @@ def risk_coverage(runs: Sequence[Gathered]) -> str:
     risks = linear([risk for curve in curves for _, risk in curve], low=0.0, label=percent)
     plot = Plot(
         Scale(0.0, 1.0, label=percent), risks, title="risk and coverage", x_label="share of images answered",
-        y_label="errors among them", right=room(names), height=300,
+        y_label="errors among them", right=max(room(names), 24), height=300,
     )  # fmt: skip
     for run, curve in zip(runs, curves, strict=True):
         plot.line(run.series, curve)
@@ -106,7 +108,7 @@ def corruptions(runs: Sequence[Gathered]) -> list[tuple[str, str]]:
     """Quality by severity, the mean over the 15 corruptions; severity 0 is clean."""
     shown = [run for run in runs if run.corruption is not None]
     keys = ("accuracy", "nll", "ece", "marginal_calibration_error")
-    return [(METRIC[key], _by_severity(shown, key)) for key in keys] if shown else []
+    return [(_title(METRIC[key]), _by_severity(shown, key)) for key in keys] if shown else []
 
 
 def _by_severity(runs: Sequence[Gathered], key: str) -> str:
@@ -132,3 +134,7 @@ def _by_severity(runs: Sequence[Gathered], key: str) -> str:
 
 def _severities(found: dict[str, Any], key: str) -> list[dict[str, float]]:
     return [{"value": found["clean"][key]}, *(at[key] for at in found["severities"])]
+
+
+def _title(name: str) -> str:
+    return name[0].upper() + name[1:]

@@ -81,7 +81,7 @@ def _image(url: str, said: dict[str, Any], classes: Sequence[str]) -> str:
     verdict = "right" if said["guess"] == said["label"] else f"is {escape(truth)}"
     words = f"<b>{escape(guess)}</b> {said['probability']:.0%}, {verdict}"
     alternative = f"test image {said['index']}, a {truth}"
-    doubt = f"entropy {said['entropy']:.2f}, model {said['mutual_information']:.2f}"
+    doubt = f"entropy {said['entropy']:.2f}<br>model {said['mutual_information']:.2f}"
     picture = f'<img src="{url}" alt="{escape(alternative, quote=True)}">'
     return f'<figure>{picture}{words}<br><span class="soft">{doubt}</span></figure>'
 

@@ -31,7 +31,8 @@ def _about(run: Gathered) -> str:
 
 
 def _tables(runs: Sequence[Gathered]) -> list[str]:
-    parts = ["## Quality", _table(rows.headline(runs)), "## Out of distribution", _table(rows.outside(runs))]
+    parts = ["## Quality", _table(rows.headline(runs)), "## Out of distribution"]
+    parts += [_table(made) for made in rows.outside(runs).values()]
     if any(run.corruption for run in runs):
         parts += ["## Corrupted images, mean of 15 corruptions by severity", _table(rows.corruption(runs))]
     for run in runs:

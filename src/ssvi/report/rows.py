@@ -39,7 +39,7 @@ def headline(runs: Sequence[Gathered]) -> Table:
             for made, mean in zip(found, means, strict=True)
         ]
         rows.append([Cell(name), *cells])
-    return Table(["", *(run.name for run in runs)], rows)
+    return Table(["", *_names(runs)], rows)
 
 
 def cost(runs: Sequence[Gathered]) -> Table:
@@ -55,21 +55,22 @@ def cost(runs: Sequence[Gathered]) -> Table:
         "trained on": lambda run: _machine(run.machine),
     }
     rows += [[Cell(name), *(Cell(text(run)) for run in runs)] for name, text in simple.items()]
-    return Table(["", *(run.name for run in runs)], rows)
+    return Table(["", *_names(runs)], rows)
 
 
-def outside(runs: Sequence[Gathered]) -> Table:
-    """How well each score tells strange data sets."""
-    rows = []
-    for run in runs:
-        for found in run.outside:
-            for score, values in found["scores"].items():
-                cells = [
-                    Cell(f"{v['value']:.3f}", f"{v['low']:.3f} to {v['high']:.3f}") for v in map(values.get, RANKING)
-                ]
-                rows.append([Cell(wording.data_name(found["data"])), Cell(score), Cell(run.name), *cells])
-    rows.sort(key=lambda row: row[0].text)
-    return Table(["data", "score", "run", *RANKING.values()], rows, names=3)
+def outside(runs: Sequence[Gathered]) -> dict[str, Table]:
+    """For each strange data set: how well each score tells it, by three measures."""
+    tables = {}
+    for name in sorted({found["data"] for run in runs for found in run.outside}):
+        results = [next((found for found in run.outside if found["data"] == name), None) for run in runs]
+        scores = next(found["scores"] for found in results if found)
+        rows = [
+            [Cell(f"{words}, {score}"), *(_separation(found, score, measure) for found in results)]
+            for measure, words in RANKING.items()
+            for score in scores
+        ]
+        tables[wording.data_name(name)] = Table([f"against {wording.data_name(name)}", *_names(runs)], rows)
+    return tables
 
 
 def corruption(runs: Sequence[Gathered]) -> Table:
@@ -103,6 +104,18 @@ def _against_dense(cost: dict[str, Any], key: str) -> Cell:
     own, dense = cost[key], wording.dense_vi(cost, key)
     less = wording.times_less(dense, own)
     return Cell(wording.count(own), f"dense VI {wording.count(dense)}" + (f", {less}" if less != "-" else ""))
+
+
+def _names(runs: Sequence[Gathered]) -> list[str]:
+    return [run.name for run in runs]
+
+
+def _separation(found: dict[str, Any] | None, score: str, measure: str) -> Cell:
+    """One number; a single sample of theta has no mutual information to judge."""
+    if found is None or (score == "mutual information" and found["samples"] == 1):
+        return Cell("-")
+    made = found["scores"][score][measure]
+    return Cell(f"{made['value']:.3f}", f"{made['low']:.3f} to {made['high']:.3f}")
 
 
 def _machine(machine: dict[str, Any]) -> str:

@@ -13,8 +13,8 @@ from ssvi.wording import data_name
 def quality(runs: Sequence[Gathered]) -> str:
     """The headline table, and its intervals as strips."""
     about = (
-        "The value, its 95 % interval, and the value at the posterior mean. Two different numbers are called ECE: never "
-        "compare one with the other."
+        "The value, its 95 % interval, and the value at the posterior mean; ↑ higher is better, ↓ lower is. Two different "
+        "numbers are called ECE: never compare one with the other."
     )
     return html.section("Quality", about, html.table(rows.headline(runs)), html.cards(charts.intervals(runs)))
 
@@ -33,7 +33,7 @@ def calibration(runs: Sequence[Gathered]) -> str:
         "person, how many errors remain?"
     )
     drawn = [
-        ("Reliability: a larger marker stands for more images", html.key(runs) + charts.reliability(runs)),
+        ("Reliability: larger markers, more images; stems, the gap", html.key(runs) + charts.reliability(runs)),
         ("Risk and coverage: answering only when certain", charts.risk_coverage(runs)),
     ]
     return html.section("Calibration", about, html.cards(drawn, "two"))
@@ -47,13 +47,13 @@ def outside(runs: Sequence[Gathered]) -> str:
     )
     drawn = [
         (
-            f"{run.name}: entropy on its own images and on {data_name(found['data'])}",
+            f"{run.name}: {data_name(run.recipe['data'])} against {data_name(found['data'])}",
             charts.entropies(run, found),
         )
         for run in runs
         for found in run.outside
     ]
-    return html.section("Out of distribution", about, html.cards(drawn), html.table(rows.outside(runs)))
+    return html.section("Out of distribution", about, html.cards(drawn), *map(html.table, rows.outside(runs).values()))
 
 
 def corruption(runs: Sequence[Gathered]) -> str:
@@ -71,7 +71,7 @@ def corruption(runs: Sequence[Gathered]) -> str:
     )
     tables = html.details("All numbers", html.table(rows.corruption(runs)))
     heat = "".join(html.details(f"{run.name}: each corruption", html.heat(run)) for run in shown)
-    return html.section("Corrupted images", about, html.cards(drawn), tables, heat)
+    return html.section("Corrupted images", about, html.cards(drawn, "two"), tables, heat)
 
 
 def layers(runs: Sequence[Gathered]) -> str:

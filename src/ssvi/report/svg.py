@@ -10,8 +10,8 @@ from html import escape
 from ssvi.report.scale import Scale
 
 WIDTH, HEIGHT = 360, 232
-CHARACTER = 6.4
-"""Pixels that a character takes at the size of labels, rather too many than too few."""
+CHARACTER = 7.6
+"""Pixels that a bold character takes at the size of labels, in the widest of the usual fonts."""
 
 Point = tuple[float, float]
 
@@ -44,10 +44,12 @@ class Plot:
         """The marker of a series."""
         self.marks.append(marker(series, *self.place(x, y), size, extra))
 
-    def whisker(self, series: int, x: float, low: float, high: float) -> None:
+    def whisker(self, series: int, x: float, low: float, high: float, extra: str = "") -> None:
         """An interval, upright."""
         (a, top), (_, foot) = self.place(x, high), self.place(x, low)
-        self.marks.append(f'<line class="whisker s{series}" x1="{a:.1f}" x2="{a:.1f}" y1="{top:.1f}" y2="{foot:.1f}"/>')
+        self.marks.append(
+            f'<line class="whisker s{series} {extra}" x1="{a:.1f}" x2="{a:.1f}" y1="{top:.1f}" y2="{foot:.1f}"/>'
+        )
 
     def steps(self, series: int, edges: Sequence[float], heights: Sequence[float], extra: str = "") -> None:
         """A histogram as one outline; with the class `area` it is filled."""

@@ -6,9 +6,9 @@ import ctypes
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ssvi.kernels import dense
 from ssvi.kernels.native.library import available, library, pointer
 
 
@@ -22,16 +22,16 @@ class _Planes(ctypes.Structure):
         return cls(x.shape[0], x.shape[1], x.shape[2:].numel())
 
 
-def batch_norm(norm: nn.BatchNorm2d, x: Tensor, *, residual: Tensor | None = None, relu: bool = False) -> Tensor:
-    """relu(norm(x) + residual), with everything that `norm` does to its running statistics.
-
-    Fused for float32 on the CPU in training; elsewhere it is what torch makes of the formula.
-    """
+def supports(norm: nn.BatchNorm2d, x: Tensor) -> bool:
+    """Whether the fused operator can serve: float32 images on the CPU, normalised by their own statistics."""
     by_batch = norm.training or norm.running_mean is None
-    if not (by_batch and available() and x.device.type == "cpu" and x.dtype == torch.float32 and x.dim() == 4):
-        y = norm(x)
-        y = y if residual is None else y + residual
-        return F.relu(y) if relu else y
+    return by_batch and available() and x.device.type == "cpu" and x.dtype == torch.float32 and x.dim() == 4
+
+
+def batch_norm(norm: nn.BatchNorm2d, x: Tensor, *, residual: Tensor | None = None, relu: bool = False) -> Tensor:
+    """relu(norm(x) + residual), with everything that `norm` does to its running statistics."""
+    if not supports(norm, x):
+        return dense.batch_norm(norm, x, residual=residual, relu=relu)
     if x.numel() == x.shape[1]:
         raise ValueError(f"batch_norm needs more than one value per channel in training, x is {tuple(x.shape)}")
     y, mean, var = fused_batch_norm(x, residual, norm.weight, norm.bias, norm.eps, relu)

@@ -1,0 +1,60 @@
+"""How to measure: the sides take turns, so that whatever else the machine does hits all of them alike."""
+
+from __future__ import annotations
+
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from statistics import median
+
+Work = Callable[[], None]
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """Seconds of each side: the median of its turns."""
+
+    seconds: dict[str, float]
+
+    def ratio(self, slow: str, fast: str) -> float:
+        """How many times faster `fast` is."""
+        return self.seconds[slow] / self.seconds[fast]
+
+
+def interleaved(sides: Mapping[str, Work], turns: int) -> Measurement:
+    """Warm every side up twice, then let them take `turns` turns."""
+    for work in sides.values():
+        work()
+        work()
+    times: dict[str, list[float]] = {name: [] for name in sides}
+    for _ in range(turns):
+        for name, work in sides.items():
+            start = time.perf_counter()
+            work()
+            times[name].append(time.perf_counter() - start)
+    return Measurement({name: median(found) for name, found in times.items()})
+
+
+def peak_memory(kind: str, density: float) -> int:
+    """The largest resident size in bytes of a fresh process that makes two training steps."""
+    program = f"from ssvi.bench.measure import training_peak; print(training_peak({kind!r}, {density!r}))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    return int(done.stdout.split()[-1])
+
+
+def training_peak(kind: str, density: float) -> int:
+    """Peak size of this process above what importing everything takes, after two steps of ResNet-18 at batch 128."""
+    from ssvi.bench.cases import training_step
+
+    before = _peak()
+    step = training_step(kind, density)
+    step()
+    step()
+    return _peak() - before
+
+
+def _peak() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
