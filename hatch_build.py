@@ -34,10 +34,10 @@ MATH = ["-ffp-contract=fast", "-fno-math-errno", "-fno-trapping-math"]
 
 
 def compiler() -> list[str] | None:
-    """The C++ compiler: $CXX, or the first of the usual names on the path."""
-    if os.environ.get("CXX"):
-        return shlex.split(os.environ["CXX"])
-    return next(([name] for name in ("g++", "clang++", "c++") if shutil.which(name)), None)
+    """The C++ compiler: $CXX, or the first of the usual names; None where there is none."""
+    given = os.environ.get("CXX")
+    candidates = [shlex.split(given)] if given else [["g++"], ["clang++"], ["c++"]]
+    return next((command for command in candidates if shutil.which(command[0])), None)
 
 
 def compile_all(native: Path, extra: Sequence[str] = ("-O3",)) -> list[Path]:

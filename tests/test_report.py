@@ -16,10 +16,11 @@ from hypothesis import strategies as st
 from small_runs import finished
 from ssvi.analysis import OpenRun, under_corruption
 from ssvi.report import MOST, write_report
-from ssvi.report.scale import Scale, linear, log, plain
+from ssvi.report.scale import Scale, linear, log
 from ssvi.report.sections import SECTIONS
 from ssvi.report.svg import CHARACTER, apart
 from ssvi.runfolder import RunError
+from ssvi.wording import short
 
 VOID = {"meta", "link", "br", "img"}
 
@@ -179,10 +180,11 @@ def test_a_constant_has_an_axis():
 
 
 @pytest.mark.parametrize(
-    ("value", "text"), [(0, "0"), (0.25, "0.25"), (1e-5, "1e-5"), (12345, "12.3k"), (2.5e9, "2.5G"), (-0.5, "-0.5")]
+    ("value", "text"),
+    [(0, "0"), (0.25, "0.25"), (1e-5, "1e-5"), (12345, "12.3k"), (2.5e9, "2.5G"), (1.1e17, "110P"), (-0.5, "-0.5")],
 )
 def test_numbers_on_axes_are_short(value, text):
-    assert plain(value) == text
+    assert short(value) == text
 
 
 @given(st.lists(st.floats(0, 200), max_size=8))

@@ -35,9 +35,21 @@ def interval(name: str, found: dict[str, float]) -> str:
     return f"{number(name, found['low'])} to {number(name, found['high'])}"
 
 
+def short(value: float) -> str:
+    """Three digits: 0.25, 12, 3.5k, 45.4G; small ones as 1e-4."""
+    size = abs(value)
+    for limit, sign in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if size >= limit:
+            return f"{value / limit:.3g}{sign}"
+    if 0 < size < 1e-3:
+        mantissa, exponent = f"{value:.0e}".split("e")
+        return f"{mantissa}e{int(exponent)}"
+    return f"{value:.3g}"
+
+
 def count(value: float) -> str:
-    """12,345 as it is, from ten million on with three digits."""
-    return f"{value:,.0f}" if value < 1e7 else f"{value:.3g}"
+    """12,345 as it is; from ten million on three digits are enough."""
+    return f"{value:,.0f}" if value < 1e7 else short(value)
 
 
 def times_less(dense: float, own: float) -> str:

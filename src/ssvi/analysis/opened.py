@@ -21,6 +21,9 @@ from ssvi.runfolder import RunError, RunFolder
 
 BATCH = 250
 
+FORMAT = 1
+"""Of the results that a run folder keeps; raised when their keys change, so that old ones are computed again."""
+
 
 class OpenRun:
     """One finished run.
@@ -100,7 +103,7 @@ class OpenRun:
     def write(self, name: str, result: dict[str, Any]) -> None:
         """Keep a result in the run folder, marked with the model that it belongs to."""
         try:
-            self.folder.write_json(name, result | {"model": self.fingerprint})
+            self.folder.write_json(name, result | self._mark)
         except OSError as error:
             raise RunError(f"{self.folder.path / name} cannot be written: {error}") from error
 
@@ -110,7 +113,11 @@ class OpenRun:
             result: dict[str, Any] = json.loads((self.folder.path / name).read_text())
         except (OSError, json.JSONDecodeError):
             return None
-        return result if result.get("model") == self.fingerprint and fits(result) else None
+        return result if result.items() >= self._mark.items() and fits(result) else None
+
+    @property
+    def _mark(self) -> dict[str, Any]:
+        return {"model": self.fingerprint, "format": FORMAT}
 
     def read_all(self, pattern: str) -> list[dict[str, Any]]:
         """All kept results of this very model whose names fit the pattern."""

@@ -36,7 +36,9 @@ def _ratios(rows: list[dict[str, Any]]) -> str:
 
 
 def _memory(rows: list[dict[str, Any]]) -> str:
-    text = "\nTwo steps of ResNet-18 in a process of its own, above what its imports take; the allocator as it comes.\n\n"
+    text = (
+        "\nTwo steps of ResNet-18 in a process of its own, above what its imports take; the allocator as it comes.\n\n"
+    )
     text += "| network | MB | of dense VI |\n|---|---|---|\n"
     return text + "".join(f"| {row['what']} | {row['MB']:.0f} | {row['MB'] / rows[0]['MB']:.2f} |\n" for row in rows)
 

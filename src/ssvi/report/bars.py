@@ -7,8 +7,9 @@ from html import escape
 
 from ssvi import wording
 from ssvi.report.gather import Gathered
-from ssvi.report.scale import Scale, log, percent, plain
+from ssvi.report.scale import Scale, log, percent
 from ssvi.report.svg import CHARACTER, WIDTH, drawing, marker, shortened
+from ssvi.wording import short
 
 ROW = 20
 FOOT = 26
@@ -27,7 +28,7 @@ def layers(runs: Sequence[Gathered]) -> list[tuple[str, str]]:
     ]
     if sigmas:
         title = "Sigma by layer: median now, and its start as a ring"
-        drawn.append((title, _rows(runs, names, "sigma", log(sigmas, plain), start="sigma_start")))
+        drawn.append((title, _rows(runs, names, "sigma", log(sigmas, short), start="sigma_start")))
     return drawn
 
 
@@ -44,9 +45,7 @@ def _rows(runs: Sequence[Gathered], names: Sequence[str], key: str, scale: Scale
         )
     for place, name in enumerate(names):
         y = 6 + ROW * (place + 0.5)
-        content.append(
-            f'<text class="tick" x="{left - 8}" y="{y + 4}" text-anchor="end">{escape(shortened(name, 20))}</text>'
-        )
+        content.append(f'<text class="tick" x="{left - 8}" y="{y + 4}" text-anchor="end">{escape(_tail(name))}</text>')
         content.append(f'<line class="row" x1="{left}" x2="{right}" y1="{y}" y2="{y}"/>')
         for i, run in enumerate(runs):
             row = next((row for row in run.layers if row["layer"] == name), None)
@@ -59,6 +58,11 @@ def _rows(runs: Sequence[Gathered], names: Sequence[str], key: str, scale: Scale
                 marker(run.series, left + (right - left) * scale.at(row[key]), y + _aside(i, len(runs)), 4, "soft")
             )
     return drawing(f"{key} by layer", foot + FOOT, content)
+
+
+def _tail(name: str, most: int = 20) -> str:
+    """The end of a layer's name, which tells it from its neighbours."""
+    return name if len(name) <= most else "…" + name[-most + 1 :]
 
 
 def _aside(i: int, count: int) -> float:

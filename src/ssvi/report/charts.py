@@ -7,9 +7,9 @@ from html import escape
 from typing import Any
 
 from ssvi.report.gather import Gathered
-from ssvi.report.scale import Scale, linear, percent, plain
-from ssvi.report.svg import CHARACTER, WIDTH, Plot, drawing, marker, room, shortened
-from ssvi.wording import METRIC, data_name, number
+from ssvi.report.scale import Scale, linear, percent
+from ssvi.report.svg import WIDTH, Plot, drawing, marker, room, shortened
+from ssvi.wording import METRIC, number, short
 
 BETTER = {"accuracy": "↑"}
 """Which way is better; all others are ↓."""
@@ -26,7 +26,7 @@ def _strip(runs: Sequence[Gathered], key: str) -> str:
     found = [run.evaluation["metrics"][key] for run in runs]
     names = [shortened(run.name) for run in runs]
     left, right = room(names), 62
-    label = percent if key == "accuracy" else plain
+    label = percent if key == "accuracy" else short
     values = [made[end] for made in found for end in ("low", "high")]
     x = linear(values, label=label) if key == "accuracy" else linear(values, low=0.0, label=label)
     height = ROW * len(runs) + 34
@@ -54,8 +54,8 @@ def reliability(runs: Sequence[Gathered]) -> str:
     unit = Scale(0.0, 1.0, label=percent)
     plot = Plot(unit, unit, title="reliability diagram", x_label="confidence", y_label="accuracy", right=24, height=300)
     plot.guide([(0, 0), (1, 1)])
-    plot.text(*plot.place(0.30, 0.36), "calibrated", anchor="end")
-    plot.text(*plot.place(0.97, 0.06), "below the line: too confident", anchor="end")
+    plot.text(*plot.place(0.03, 0.93), "above: too cautious")
+    plot.text(*plot.place(0.97, 0.06), "below: too confident", anchor="end")
     for run in runs:
         bins = run.evaluation["reliability"]
         total = sum(bins["count"])
@@ -95,12 +95,6 @@ def entropies(run: Gathered, found: dict[str, Any]) -> str:
     )  # fmt: skip
     plot.steps(run.series, made["edges"], made["inside"], "area")
     plot.steps(run.series, made["edges"], made["outside"], "outline")
-    for row, (what, extra) in enumerate(((run.recipe["data"], "area"), (found["data"], "outline"))):
-        words = f"{shortened(data_name(what), 22)}, mean {found['entropy'][('inside', 'outside')[row]]:.2f}"
-        y = plot.top + 14 + 17 * row
-        x = WIDTH - plot.right - CHARACTER * len(words) - 24
-        plot.marks.append(f'<rect class="steps s{run.series} {extra}" x="{x:.1f}" y="{y - 9}" width="16" height="10"/>')
-        plot.text(x + 22, y, words)
     return plot.svg()
 
 
@@ -112,7 +106,7 @@ def corruptions(runs: Sequence[Gathered]) -> list[tuple[str, str]]:
 
 
 def _by_severity(runs: Sequence[Gathered], key: str) -> str:
-    label = percent if key == "accuracy" else plain
+    label = percent if key == "accuracy" else short
     names = [shortened(run.name) for run in runs]
     curves = [_severities(run.corruption or {}, key) for run in runs]
     ends = [v for curve in curves for at in curve for v in at.values()]

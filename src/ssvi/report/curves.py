@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from ssvi.report.gather import Gathered
-from ssvi.report.scale import Scale, linear, log, percent, plain
+from ssvi.report.scale import Scale, linear, log, percent
 from ssvi.report.svg import Plot, room, shortened
+from ssvi.wording import short
 
 Line = dict[str, Any]
 """A line of metrics.jsonl."""
@@ -51,7 +52,7 @@ def _points(run: Gathered, value: Callable[[Line], float | None]) -> list[tuple[
 
 
 def _from_zero(values: list[float]) -> Scale:
-    return linear(values, low=0.0, label=plain)
+    return linear(values, low=0.0, label=short)
 
 
 def _shares(values: list[float]) -> Scale:

@@ -9,6 +9,10 @@ from typing import Any
 from ssvi.report.gather import Gathered
 from ssvi.report.rows import Cell, Table
 from ssvi.report.svg import marker
+from ssvi.wording import data_name
+
+FEW = 3
+"""Columns of numbers that would be lost in a table as wide as the page."""
 
 
 def anchor(title: str) -> str:
@@ -26,7 +30,8 @@ def table(made: Table) -> str:
     """A table that scrolls by itself where the page is too narrow for it."""
     head = "".join(f"<th{_word(i, made)}>{escape(name)}</th>" for i, name in enumerate(made.head))
     rows = "".join(f"<tr>{''.join(_cell(i, cell, made) for i, cell in enumerate(row))}</tr>" for row in made.rows)
-    return f'<div class="scroll"><table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
+    few = ' class="few"' if len(made.head) - made.names < FEW else ""
+    return f'<div class="scroll"><table{few}><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table></div>'
 
 
 def _cell(i: int, cell: Cell, made: Table) -> str:
@@ -55,6 +60,17 @@ def sign(run: Gathered) -> str:
     """The line and the marker of a run."""
     line = f'<polyline class="line s{run.series}" points="1,7 33,7"/>'
     return f'<svg viewBox="0 0 34 14" aria-hidden="true">{line}{marker(run.series, 17, 7, 4)}</svg>'
+
+
+def shapes(run: Gathered, found: dict[str, Any]) -> str:
+    """Which histogram is which data set, and the mean entropy on each."""
+    made = (("area", run.recipe["data"], "inside"), ("outline", found["data"], "outside"))
+    parts = []
+    for kind, name, where in made:
+        shape = f'<rect class="steps s{run.series} {kind}" x="6" y="2" width="22" height="10"/>'
+        words = f"{escape(data_name(name))}, mean {found['entropy'][where]:.2f}"
+        parts.append(f'<span><svg viewBox="0 0 34 14" aria-hidden="true">{shape}</svg>{words}</span>')
+    return f'<div class="key">{"".join(parts)}</div>'
 
 
 def heat(run: Gathered) -> str:

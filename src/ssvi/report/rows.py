@@ -102,8 +102,10 @@ def recipe(runs: Sequence[Gathered], *, differing: bool) -> Table:
 
 def _against_dense(cost: dict[str, Any], key: str) -> Cell:
     own, dense = cost[key], wording.dense_vi(cost, key)
-    less = wording.times_less(dense, own)
-    return Cell(wording.count(own), f"dense VI {wording.count(dense)}" + (f", {less}" if less != "-" else ""))
+    if own == dense:
+        return Cell(wording.count(own))
+    less = f", {wording.times_less(dense, own)}" if own < dense else ""
+    return Cell(wording.count(own), f"dense VI {wording.count(dense)}{less}")
 
 
 def _names(runs: Sequence[Gathered]) -> list[str]:
@@ -119,9 +121,8 @@ def _separation(found: dict[str, Any] | None, score: str, measure: str) -> Cell:
 
 
 def _machine(machine: dict[str, Any]) -> str:
-    return (
-        f"{machine['processor']}, {machine['threads']} threads" if {"processor", "threads"} <= machine.keys() else "-"
-    )
+    threads = machine.get("threads", 0)
+    return f"{machine['processor']}, {threads} thread{'s' if threads > 1 else ''}" if "processor" in machine else "-"
 
 
 def _setting(value: Any) -> str:

@@ -6,21 +6,9 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
+from ssvi.wording import short
+
 Label = Callable[[float], str]
-
-
-def plain(value: float) -> str:
-    """At most three digits: 0.25, 12, 3.5k, 1e-04 as 1e-4."""
-    if value == 0:
-        return "0"
-    size = abs(value)
-    for limit, sign in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if size >= limit:
-            return f"{value / limit:.3g}{sign}"
-    if size < 1e-3:
-        mantissa, exponent = f"{value:.0e}".split("e")
-        return f"{mantissa}e{int(exponent)}"
-    return f"{value:.3g}"
 
 
 def percent(value: float) -> str:
@@ -35,7 +23,7 @@ class Scale:
     low: float
     high: float
     kind: str = "linear"
-    label: Label = plain
+    label: Label = short
 
     def at(self, value: float) -> float:
         """Where a value stands between 0 and 1."""
@@ -55,7 +43,7 @@ class Scale:
 
 
 def linear(
-    values: Iterable[float], *, low: float | None = None, high: float | None = None, label: Label = plain
+    values: Iterable[float], *, low: float | None = None, high: float | None = None, label: Label = short
 ) -> Scale:
     """A linear axis around the values, ends rounded outward unless they are given."""
     found = list(values) or [0.0, 1.0]
@@ -72,7 +60,7 @@ def linear(
     )
 
 
-def log(values: Iterable[float], label: Label = plain, most: float = math.inf) -> Scale:
+def log(values: Iterable[float], label: Label = short, most: float = math.inf) -> Scale:
     """A logarithmic axis around the positive values; it does not go beyond `most`."""
     found = [v for v in values if v > 0] or [0.1, 1.0]
     low, high = min(found) / 1.15, max(found) * 1.15

@@ -48,7 +48,7 @@ def outside(runs: Sequence[Gathered]) -> str:
     drawn = [
         (
             f"{run.name}: {data_name(run.recipe['data'])} against {data_name(found['data'])}",
-            charts.entropies(run, found),
+            html.shapes(run, found) + charts.entropies(run, found),
         )
         for run in runs
         for found in run.outside
@@ -102,7 +102,7 @@ def images(runs: Sequence[Gathered]) -> str:
 def cost(runs: Sequence[Gathered]) -> str:
     """Time, memory and arithmetic."""
     about = "Dense VI is the same network with a mean and a deviation for every weight, counted by the same counter."
-    return html.section("Cost", about, html.cards(bars.costs(runs)), html.table(rows.cost(runs)))
+    return html.section("Cost", about, html.cards(bars.costs(runs), "two"), html.table(rows.cost(runs)))
 
 
 def recipe(runs: Sequence[Gathered]) -> str:

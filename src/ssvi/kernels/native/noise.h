@@ -28,7 +28,7 @@ inline uvec high_product(uvec a, uint32_t m, uvec* low) {
     return pair_highs(even, odd);
 }
 
-// Several blocks at once: a round waits for the one before it, so a block alone leaves the units of the CPU idle.
+// Several blocks at once: the rounds of one wait for each other, those of two do not.
 template <int Blocks>
 inline void philox(uvec c[Blocks][4], uint64_t seed) {
     uint32_t k0 = uint32_t(seed), k1 = uint32_t(seed >> 32);

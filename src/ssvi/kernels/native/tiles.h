@@ -5,8 +5,7 @@
 
 namespace ssvi {
 
-// The live weights of one channel; offsets into the slab are in pixels. Passed by reference, like all small structures
-// here: by value, compilers copy them with vector loads, which wait until the scalar stores before them have left the CPU.
+// The live weights of one channel; offsets into the slab are in pixels.
 struct Weights {
     const int32_t* offset;
     const float *mu, *sigma2;
