@@ -27,17 +27,19 @@ def bench_command(only: str, turns: int, threads: int, as_json: bool, write: Pat
     parts = tuple(filter(None, only.split(",")))
     if unknown := [part for part in parts if part not in PARTS]:
         raise click.BadParameter(f"{', '.join(unknown)}: take some of {', '.join(PARTS)}", param_hint="--only")
+    if not parts:
+        raise click.BadParameter(f"take some of {', '.join(PARTS)}", param_hint="--only")
     if turns < 1:
         raise click.BadParameter(f"{turns} must be at least 1", param_hint="--turns")
     torch.set_num_threads(threads)
     tune_malloc()
     if os.getloadavg()[0] > 0.5:
         click.echo(f"warning: the machine is busy (load {os.getloadavg()[0]:.1f}); ratios will be worth less", err=True)
-    found = bench.run(parts, turns, lambda what: click.echo(f"measuring: {what}", err=True))
-    text = bench.markdown(found)
-    if write is not None:
-        write.write_text(text)
+    found = {}
+    for found in bench.run(parts, turns, lambda what: click.echo(f"measuring: {what}", err=True)):
+        if write is not None:  # after each part: an interruption keeps what was measured
+            write.write_text(bench.page(found))
     if as_json:
         click.echo(json.dumps(found, indent=1))
     else:
-        Console().print(Markdown(text))
+        Console().print(Markdown(bench.page(found)))

@@ -5,7 +5,7 @@ live weights where it is sparse. BatchNorm, activations, noise and top-k are lef
 
 Per example and training step, in units of that forward cost f: a deterministic layer takes 3 f (forward, and the
 gradients of x and of the weight); a Bayesian one 6 f, since local reparameterisation multiplies twice. An update of gamma
-adds one dense weight gradient of each sparse layer. See docs/performance.md for how this compares with the paper's column.
+adds one dense weight gradient of each sparse layer. See docs/differences.md for how this compares with the paper's column.
 """
 
 from __future__ import annotations

@@ -1,6 +1,7 @@
 """`ssvi bench`: speed and memory as ratios against the real alternative, measured in one run."""
 
 from ssvi.bench.measure import Measurement, interleaved
-from ssvi.bench.tables import markdown, run
+from ssvi.bench.page import page
+from ssvi.bench.tables import run
 
-__all__ = ["Measurement", "interleaved", "markdown", "run"]
+__all__ = ["Measurement", "interleaved", "page", "run"]

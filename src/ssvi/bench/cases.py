@@ -80,7 +80,7 @@ def layer_step(
 
 
 def training_step(kind: str, density: float = 0.05) -> Work:
-    """A whole step of ResNet-18 with SGD and momentum: `deterministic`, `dense` (VI) or `sparse` (with its updates).
+    """A whole step of ResNet-18 with SGD and momentum: `deterministic`, `dense` (VI) or `sparse`.
 
     A name ending in `-nhwc` runs in channels_last.
     """

@@ -63,7 +63,7 @@ def _scaling(rows: list[dict[str, Any]]) -> str:
 SECTIONS = [
     ("layers", "One layer, forward and backward", _ratios),
     ("linear", "Linear layers, forward and backward", _ratios),
-    ("step", "The whole training step", _ratios),
+    ("step", "The whole training step, updates of gamma included (every=100)", _ratios),
     ("prediction", "Prediction", _ratios),
     ("update", "The update of gamma", _update),
     ("memory", "Peak memory of training", _memory),

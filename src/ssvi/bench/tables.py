@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
@@ -59,12 +59,17 @@ def _against_dense(name: str, seconds: dict[str, float], dense: tuple[str, ...])
 
 
 def step(turns: int, say: Say) -> list[Row]:
-    """The whole training step of ResNet-18, against dense VI and against the deterministic network."""
+    """The whole training step of ResNet-18, against dense VI and against the deterministic network.
+
+    A sparse step carries its share of the updates of gamma: 1/100 of what a step with an update takes longer.
+    """
     say("whole training step of ResNet-18 (the long one)")
     kinds = ("dense-nchw", "dense-nhwc", "deterministic-nchw", "deterministic-nhwc")
     sides = {kind: cases.training_step(kind) for kind in kinds}
     sides |= {f"{d}": cases.training_step("sparse", d) for d in DENSITIES}
+    sides |= {f"update {d}": cases.update_step(d) for d in DENSITIES}
     seconds = interleaved(sides, turns).seconds
+    seconds |= {f"{d}": seconds[f"{d}"] + (seconds[f"update {d}"] - seconds[f"{d}"]) / cases.EVERY for d in DENSITIES}
     rows = [_against_dense("ResNet-18 training step", seconds, kinds[:2])]
     rows.append(_against_dense("ResNet-18 training step", seconds, kinds[2:]))
     for row, what in zip(rows, ("dense VI", "deterministic"), strict=True):
@@ -137,15 +142,11 @@ PARTS: dict[str, Callable[[int, Say], list[Row]]] = {
 }
 
 
-def run(parts: tuple[str, ...], turns: int, say: Say) -> dict[str, Any]:
-    """Measure the parts that were asked for."""
+def run(parts: tuple[str, ...], turns: int, say: Say) -> Iterator[dict[str, Any]]:
+    """Measure the parts that were asked for; after each one, everything so far."""
     found: dict[str, Any] = {"date": time.strftime("%Y-%m-%d"), "turns": turns, "batch": cases.BATCH}
     found |= {"machine": {k: v for k, v in machine().items() if k != "command"}, "isa": native.isa()}
-    return found | {"threads": torch.get_num_threads()} | {part: PARTS[part](turns, say) for part in parts}
-
-
-def markdown(found: dict[str, Any]) -> str:
-    """The page docs/performance.md."""
-    from ssvi.bench.page import page
-
-    return page(found)
+    found |= {"threads": torch.get_num_threads()}
+    for part in parts:
+        found |= {part: PARTS[part](turns, say)}
+        yield found
