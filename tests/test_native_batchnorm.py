@@ -11,7 +11,12 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ssvi.kernels import native
-from ssvi.kernels.native.batchnorm import batch_norm, fused_batch_norm, fused_batch_norm_backward
+from ssvi.kernels.native.batchnorm import (
+    applied_batch_norm,
+    batch_norm,
+    fused_batch_norm,
+    fused_batch_norm_backward,
+)
 
 pytestmark = pytest.mark.skipif(not native.available(), reason=str(native.why_not()))
 
@@ -103,3 +108,25 @@ def test_opcheck() -> None:
     torch.library.opcheck(fused_batch_norm, (x, None, None, None, 1e-5, False))
     y, mean, var = (v.detach() for v in fused_batch_norm(x, r, weight, bias, 1e-5, True))
     torch.library.opcheck(fused_batch_norm_backward, (y, x.detach(), y, weight.detach(), mean, var, 1e-5, True))
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=str)
+@pytest.mark.parametrize("kind", ["affine", "plain"])
+@pytest.mark.parametrize("relu", [False, True], ids=["linear", "relu"])
+def test_evaluation_equals_torch(shape: tuple[int, ...], kind: str, relu: bool) -> None:
+    norm = norm_of(shape[1], kind).eval()
+    norm.running_mean.normal_()
+    norm.running_var.uniform_(0.1, 2.0)
+    exact, x, r = copy.deepcopy(norm).double(), torch.randn(shape), torch.randn(shape)
+    for residual in (None, r):
+        with torch.no_grad():
+            y = batch_norm(norm, x, residual=residual, relu=relu)
+            want = formula(exact, x.double(), None if residual is None else residual.double(), relu)
+        torch.testing.assert_close(y.double(), want, rtol=1e-5, atol=1e-5)
+    y = batch_norm(norm, x.requires_grad_(), relu=relu)  # with gradients torch serves
+    assert y.requires_grad
+
+
+def test_opcheck_of_evaluation() -> None:
+    statistics = (torch.randn(3), torch.rand(3) + 0.1)
+    torch.library.opcheck(applied_batch_norm, (torch.randn(2, 3, 4, 4), None, None, None, *statistics, 1e-5, True))

@@ -156,7 +156,8 @@ def prediction(density: float | None, samples: int = 5) -> Work:
 
     @torch.no_grad()
     def work() -> None:
-        torch.stack([net(x).softmax(-1) for net in plain]).mean(0)
+        with kernels.use("dense"):  # torch's own BatchNorm
+            torch.stack([net(x).softmax(-1) for net in plain]).mean(0)
 
     return work
 

@@ -68,7 +68,37 @@ inline vec first_lanes(vec v, int64_t lanes) {
     return v;
 }
 
+// y = relu(scale x + shift + residual) for a block of channels
+inline void apply(const Planes& s, int64_t first, int64_t channels, const Channel* of, const float* x,
+                  const float* residual, bool relu, float* y) {
+    for_planes(s, first, channels, [&](int64_t c, int64_t at) {
+        const float scale = of[c - first].scale, shift = of[c - first].shift;
+        for_vectors(s.pixels, [&](int64_t i, int64_t lanes) {
+            vec v = get(x + at + i, lanes) * scale + shift;
+            if (residual) v += get(residual + at + i, lanes);
+            put(y + at + i, relu ? (v < 0.0f ? vec{} : v) : v, lanes);  // NaN stays
+        });
+    });
+}
+
+inline void coefficients(Channel& of, int64_t c, const float* weight, const float* bias, float mean, float var, float eps) {
+    of.scale = (weight ? weight[c] : 1.0f) / std::sqrt(var + eps);
+    of.shift = (bias ? bias[c] : 0.0f) - mean * of.scale;
+}
+
 }  // namespace
+
+// With given statistics: evaluation.
+SSVI_API void ssvi_batchnorm_apply(const Planes* planes, const float* x, const float* residual, const float* weight,
+                                   const float* bias, const float* mean, const float* var, float eps, bool relu, float* y,
+                                   int64_t threads) {
+    for_blocks(*planes, threads, [&](int64_t first, int64_t channels) {
+        Channel of[kMost];
+        for (int64_t i = 0; i < channels; i++)
+            coefficients(of[i], first + i, weight, bias, mean[first + i], var[first + i], eps);
+        apply(*planes, first, channels, of, x, residual, relu, y);
+    });
+}
 
 SSVI_API void ssvi_batchnorm_forward(const Planes* planes, const float* x, const float* residual, const float* weight,
                                      const float* bias, float eps, bool relu, float* y, float* mean, float* var,
@@ -95,17 +125,9 @@ SSVI_API void ssvi_batchnorm_forward(const Planes* planes, const float* x, const
         for (int64_t i = 0; i < channels; i++) {
             const int64_t c = first + i;
             mean[c] = of[i].mean, var[c] = float(of[i].second.flush() / count);
-            of[i].scale = (weight ? weight[c] : 1.0f) / std::sqrt(var[c] + eps);
-            of[i].shift = (bias ? bias[c] : 0.0f) - mean[c] * of[i].scale;
+            coefficients(of[i], c, weight, bias, mean[c], var[c], eps);
         }
-        for_planes(s, first, channels, [&](int64_t c, int64_t at) {
-            const float scale = of[c - first].scale, shift = of[c - first].shift;
-            for_vectors(s.pixels, [&](int64_t i, int64_t lanes) {
-                vec v = get(x + at + i, lanes) * scale + shift;
-                if (residual) v += get(residual + at + i, lanes);
-                put(y + at + i, relu ? (v < 0.0f ? vec{} : v) : v, lanes);  // NaN stays
-            });
-        });
+        apply(s, first, channels, of, x, residual, relu, y);
     });
 }
 

@@ -23,15 +23,25 @@ class _Planes(ctypes.Structure):
 
 
 def supports(norm: nn.BatchNorm2d, x: Tensor) -> bool:
-    """Whether the fused operator can serve: float32 images on the CPU, normalised by their own statistics."""
-    by_batch = norm.training or norm.running_mean is None
-    return by_batch and available() and x.device.type == "cpu" and x.dtype == torch.float32 and x.dim() == 4
+    """Whether a fused operator can serve: float32 images on the CPU, in training, or in evaluation without gradients."""
+    served = _by_batch(norm) or not torch.is_grad_enabled()
+    return served and available() and x.device.type == "cpu" and x.dtype == torch.float32 and x.dim() == 4
+
+
+def _by_batch(norm: nn.BatchNorm2d) -> bool:
+    """Whether the statistics are those of the batch and not the running ones."""
+    return norm.training or norm.running_mean is None
 
 
 def batch_norm(norm: nn.BatchNorm2d, x: Tensor, *, residual: Tensor | None = None, relu: bool = False) -> Tensor:
     """relu(norm(x) + residual), with everything that `norm` does to its running statistics."""
     if not supports(norm, x):
         return dense.batch_norm(norm, x, residual=residual, relu=relu)
+    if not _by_batch(norm):
+        assert norm.running_mean is not None
+        assert norm.running_var is not None
+        statistics = (norm.running_mean, norm.running_var)
+        return applied_batch_norm(x, residual, norm.weight, norm.bias, *statistics, norm.eps, relu)
     if x.numel() == x.shape[1]:
         raise ValueError(f"batch_norm needs more than one value per channel in training, x is {tuple(x.shape)}")
     y, mean, var = fused_batch_norm(x, residual, norm.weight, norm.bias, norm.eps, relu)
@@ -50,6 +60,29 @@ def _track(norm: nn.BatchNorm2d, mean: Tensor, var: Tensor, count: int) -> None:
     weight = 1.0 / norm.num_batches_tracked if norm.momentum is None else norm.momentum
     norm.running_mean.lerp_(mean, weight)
     norm.running_var.lerp_(var * (count / (count - 1)), weight)
+
+
+@torch.library.custom_op("ssvi::batch_norm_apply", mutates_args=(), device_types="cpu")
+def applied_batch_norm(
+    x: Tensor, residual: Tensor | None, weight: Tensor | None, bias: Tensor | None, mean: Tensor, var: Tensor,
+    eps: float, relu: bool,
+) -> Tensor:  # fmt: skip
+    """y with given statistics; for evaluation, so without gradients."""
+    x, residual = x.contiguous(), None if residual is None else residual.contiguous()
+    y = torch.empty_like(x)
+    library().ssvi_batchnorm_apply(
+        ctypes.byref(_Planes.of(x)), pointer(x), pointer(residual), pointer(weight), pointer(bias), pointer(mean),
+        pointer(var), ctypes.c_float(eps), ctypes.c_bool(relu), pointer(y), ctypes.c_int64(torch.get_num_threads()),
+    )  # fmt: skip
+    return y
+
+
+@applied_batch_norm.register_fake
+def _(
+    x: Tensor, residual: Tensor | None, weight: Tensor | None, bias: Tensor | None, mean: Tensor, var: Tensor,
+    eps: float, relu: bool,
+) -> Tensor:  # fmt: skip
+    return x.new_empty(x.shape)
 
 
 @torch.library.custom_op("ssvi::batch_norm", mutates_args=(), device_types="cpu")
