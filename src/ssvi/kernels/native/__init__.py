@@ -63,6 +63,8 @@ def layer_of(geometry: Geometry) -> list[int]:
 
 def _as_images(x: Tensor, geometry: Geometry) -> Tensor:
     if geometry.ndim == 0:
+        if x.dim() == 0 or x.shape[-1] != geometry.shape[1]:
+            raise ValueError(f"x: shape {tuple(x.shape)} does not fit a layer of {geometry.shape[1]} inputs")
         return x.reshape(-1, geometry.shape[1], 1, 1)
     return x if x.dim() == 4 else x.unsqueeze(0)
 
