@@ -155,7 +155,7 @@ def test_weight_is_a_draw_for_code_that_reads_it():
 def test_at_mean_and_at_sample_end_even_after_an_error():
     bnn = ssvi.to_bnn(nn.Linear(4, 3), 0.5)
     x = torch.randn(2, 4)
-    with pytest.raises((RuntimeError, ValueError), match="fit|mat"), ssvi.at_mean(bnn), ssvi.at_sample(bnn):
+    with pytest.raises((RuntimeError, ValueError), match=r"fit|mat"), ssvi.at_mean(bnn), ssvi.at_sample(bnn):
         bnn(torch.randn(2, 5))
     assert not torch.equal(bnn(x), bnn(x))
     with ssvi.at_mean(bnn):
