@@ -111,7 +111,7 @@ COMMANDS = (("evaluate",), ("ood", "--data", "noise"), ("corrupt", "--no-cache")
 def test_a_spoiled_run_folder_is_a_clear_error(command, spoil, run):
     (run / "evaluation.json").write_text("kept")
     spoil(run)
-    refused((command[0], run, *command[1:]), SPOILED[spoil], run)
+    assert_refused((command[0], run, *command[1:]), SPOILED[spoil], run)
 
 
 @pytest.mark.parametrize(
@@ -134,7 +134,7 @@ def test_bad_input_is_a_clear_error(words, message, run, tmp_path):
     foreign.write_text("<p>my own page</p>")
     call("predict", run, _image(tmp_path))  # a threshold is there: it is not what must stay absent
     places = {"EMPTY": tmp_path / "empty", "FOREIGN": foreign}
-    refused((words[0], run, *(places.get(word, word) for word in words[1:])), message, run)
+    assert_refused((words[0], run, *(places.get(word, word) for word in words[1:])), message, run)
     assert foreign.read_text() == "<p>my own page</p>"
 
 
@@ -144,7 +144,7 @@ def test_fewer_than_one_sample_is_a_clear_error(command, run):
     assert "--samples" in call(*words, "--samples", 0, code=2)
 
 
-def refused(words, message, run):
+def assert_refused(words, message, run):
     """An error for people, and not a byte of the run folder is different."""
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
     result = CliRunner().invoke(cli, [str(word) for word in words])

@@ -12,15 +12,6 @@ from ssvi import metrics as m
 QUICK = settings(max_examples=60, deadline=None)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    """Tensors this small gain nothing from more, and wait for them on a busy machine."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 def predictions(n: int, k: int, sharpness: float = 1.0, seed: int = 0) -> tuple[torch.Tensor, torch.Tensor]:
     """Labels drawn from softmax(z), predictions softmax(sharpness z): calibrated if the sharpness is 1."""
     generator = torch.Generator().manual_seed(seed)

@@ -14,15 +14,6 @@ from ssvi import metrics as m
 QUICK = settings(max_examples=60, deadline=None)
 
 
-@pytest.fixture(autouse=True, scope="module")
-def _one_thread():
-    """Tensors this small gain nothing from more, and wait for them on a busy machine."""
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
-
-
 @st.composite
 def scored(draw):
     """Scores of few values, so that many are tied, and labels of both classes."""
