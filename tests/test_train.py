@@ -146,6 +146,17 @@ def test_a_signal_finishes_the_step_saves_and_says_how_to_go_on(which, whole, tm
     assert_same_run(whole, tmp_path / "run")
 
 
+def test_a_stop_after_the_last_update_goes_on_with_the_same_log(whole, tmp_path):
+    """Nothing that is logged may live only in memory."""
+    run = train.start(SMALL, tmp_path / "run")
+    last = SMALL.epochs * len(run.batches)
+    run.train(lambda n: os.kill(os.getpid(), signal.SIGTERM) if n["step"] == last - 2 else None, quiet)
+    again, _ = train.resume(tmp_path / "run")
+    again.train(quiet, quiet)
+    again.finish()
+    assert_same_run(whole, tmp_path / "run")
+
+
 @pytest.mark.parametrize("damage", ["cut", "flip", "empty"])
 def test_a_damaged_checkpoint_is_told_and_the_one_before_it_is_used(damage, whole, tmp_path):
     run = train.start(SMALL, tmp_path / "run")

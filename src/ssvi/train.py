@@ -129,7 +129,7 @@ class Run:
             "nll": now.nll / steps,
             "kl": elbo.terms.kl if elbo else 0.0,
             "beta": elbo.terms.beta if elbo else 0.0,
-            "rate": subspace.last.rate if subspace and subspace.last else 0.0,
+            "rate": subspace.rate(subspace.t - 1) if subspace and subspace.t else 0.0,  # of the last update
             "lr": self.parts.decay.get_last_lr()[0],
             "moved": now.moved,
             "images_per_second": (steps - first) * self.recipe.batch_size / seconds,
