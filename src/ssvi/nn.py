@@ -41,14 +41,22 @@ class BayesLayer(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """y = mu x + sqrt(sigma^2 x^2) eps: local reparameterisation (Eq. 4); or y = theta x where theta is held."""
-        posterior, geometry, x = self.posterior, self.geometry, self.padded(x)
-        theta = posterior.theta
+        return self._heard(x) if self.posterior.listener is not None else self._map(self.padded(x))
+
+    def _map(self, x: Tensor) -> Tensor:
+        posterior, theta = self.posterior, self.posterior.theta
         if theta is None:
-            y = kernels.draw(x, posterior.mu, posterior.sigma2, posterior.index, geometry, self.bias)
-        else:
-            y = kernels.fixed(x, theta, posterior.index, geometry, self.bias)
-        if posterior.listener is not None:
-            posterior.listener.attend(x, y, geometry)
+            return kernels.draw(x, posterior.mu, posterior.sigma2, posterior.index, self.geometry, self.bias)
+        return kernels.fixed(x, theta, posterior.index, self.geometry, self.bias)
+
+    # Hooks and Python objects are not for a compiler, and this is one batch in a hundred.
+    @torch.compiler.disable  # type: ignore[untyped-decorator]
+    def _heard(self, x: Tensor) -> Tensor:
+        """The same, and somebody listens."""
+        x = self.padded(x)
+        y = self._map(x)
+        if self.posterior.listener is not None:
+            self.posterior.listener.attend(x, y, self.geometry)
         return y
 
     @property

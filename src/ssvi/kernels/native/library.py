@@ -98,6 +98,8 @@ def library() -> ctypes.CDLL:
     return loaded
 
 
+# torch.compile must not look inside, where it would break its graph.
+@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 def available() -> bool:
     """Whether the native kernels can be used in this process."""
     return _load()[0] is not None
