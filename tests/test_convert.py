@@ -88,7 +88,7 @@ def test_tied_weights_stay_tied():
     assert ssvi.kl(bnn) == bnn.first.posterior.kl()
     assert "tied to a weight of embedding" in ssvi.summary(bnn)
     assert "tied to first" in ssvi.summary(bnn)
-    plain = ssvi.mean(bnn)
+    plain = ssvi.mean(bnn, dense=True)
     assert plain.first.weight is plain.second.weight
     tokens = torch.tensor([[1, 2, 3]])
     with ssvi.at_mean(bnn):

@@ -39,7 +39,7 @@ def converted(case, density=0.4) -> tuple[nn.Module, nn.Module, torch.Tensor]:
     bnn = ssvi.to_bnn(make().double(), density, sigma_init=0.3)
     with torch.no_grad():
         bnn.posterior.rho.add_(0.05 * torch.randn_like(bnn.posterior.rho))
-    return ssvi.mean(bnn), bnn, torch.randn(shape, dtype=torch.float64, requires_grad=True)
+    return ssvi.mean(bnn, dense=True), bnn, torch.randn(shape, dtype=torch.float64, requires_grad=True)
 
 
 @pytest.mark.filterwarnings("ignore:Using padding='same'")  # torch's own, of the layer that we compare with
@@ -65,7 +65,7 @@ def test_at_mean_is_torch_on_the_dense_weight(case):
 def test_variance_is_torch_on_squares(case):
     _, bnn, x = converted(case)
     _, variance = kernels.moments(bnn.padded(x), bnn.mu, bnn.sigma**2, bnn.index, bnn.geometry, bnn.bias)
-    sigma2_layer = ssvi.mean(bnn)
+    sigma2_layer = ssvi.mean(bnn, dense=True)
     with torch.no_grad():
         sigma2_layer.weight.copy_(bnn.posterior.dense(bnn.sigma**2))
         sigma2_layer.bias = None

@@ -15,7 +15,7 @@ SOURCE = ROOT / "src" / "ssvi"
 
 LEVELS = [
     {"distributed", "geometry", "gaussian", "criteria", "schedules", "allocation", "metrics"},  # mathematics
-    {"posterior", "kernels", "nn", "convert", "summary"},  # state
+    {"held", "support", "posterior", "kernels", "nn", "convert", "summary"},  # state
     {"addition", "subspace", "elbo", "predict", "flops"},  # algorithm
     {"models", "data", "config", "build", "guard", "saving", "runfolder", "outputs", "evaluate"},  # application: parts
     {"train", "analysis", "report", "wording", "bench"},  # runs, and what is told of them

@@ -80,7 +80,7 @@ class MaskedRigL:
 def test_sigma_to_zero_with_abs_mu_is_rigl():
     torch.manual_seed(0)
     bnn = ssvi.to_bnn(net().double(), 0.3, sigma_init=1e-20)
-    plain = ssvi.mean(bnn)
+    plain = ssvi.mean(bnn, dense=True)
     masks = [layer.gamma.double() for _, layer in ssvi.layers(bnn)]
     rigl = MaskedRigL(plain, masks, 0.3)
     optimizer = torch.optim.SGD(bnn.parameters(), lr=0.05, momentum=0.9)

@@ -195,7 +195,7 @@ def test_a_tied_weight_is_scored_by_the_sum_of_its_gradients():
     torch.manual_seed(0)
     bnn = ssvi.to_bnn(Twice().double(), 0.4)
     x = torch.randn(5, 6, dtype=torch.float64)
-    plain = ssvi.mean(bnn)
+    plain = ssvi.mean(bnn, dense=True)
     plain(x).square().sum().backward()
     score = plain.a.weight.grad.abs().flatten()
     optimizer = torch.optim.SGD(bnn.parameters(), lr=0.0)

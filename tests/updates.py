@@ -59,7 +59,7 @@ def dense_gradients(bnn: nn.Module, seed: int) -> dict[str, torch.Tensor]:
 
 def dense_gradients_at_mean(bnn: nn.Module, seed: int) -> dict[str, torch.Tensor]:
     """The same with theta = mu."""
-    plain = ssvi.mean(bnn)
+    plain = ssvi.mean(bnn, dense=True)
     x, y = batch(seed)
     F.cross_entropy(plain(x), y).backward()
     return {name: plain.get_submodule(name).weight.grad.abs().flatten() for name, _ in ssvi.layers(bnn)}

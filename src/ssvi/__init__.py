@@ -4,7 +4,8 @@ from ssvi import allocation, criteria, flops, kernels, metrics, schedules
 from ssvi.convert import mean, sample, to_bnn
 from ssvi.elbo import ELBO
 from ssvi.evaluate import Evaluation, evaluate
-from ssvi.nn import at_mean, at_sample, kl, layers
+from ssvi.held import at_mean, at_sample
+from ssvi.nn import kl, layers
 from ssvi.predict import predict, predict_samples
 from ssvi.saving import load, save
 from ssvi.subspace import Move, Subspace, Update

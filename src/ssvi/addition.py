@@ -16,7 +16,7 @@ from torch import Tensor
 from ssvi import distributed
 from ssvi.geometry import Geometry
 from ssvi.kernels.native import select
-from ssvi.posterior import SparseGaussian
+from ssvi.support import SparsePosterior
 
 Score = Callable[[Tensor], Tensor]
 """dl/dtheta of a layer, dense -> score of each position: the bigger, the more wanted. (May overwrite its argument.)"""
@@ -54,7 +54,7 @@ class Wanted:
 class Ear:
     """Listens to one posterior through `mc_steps` backward passes and keeps the mean of its scores."""
 
-    def __init__(self, posterior: SparseGaussian, score: Score, k: int, mc_steps: int) -> None:
+    def __init__(self, posterior: SparsePosterior, score: Score, k: int, mc_steps: int) -> None:
         self.posterior, self.score, self.k, self.mc_steps = posterior, score, k, mc_steps
         self.open: WeakSet[_Use] = WeakSet()
         self.gradient: Tensor | None = None

@@ -12,7 +12,8 @@ from torch import Tensor, nn
 
 from ssvi import allocation as allocations
 from ssvi.nn import TWINS, BayesLayer, layers
-from ssvi.posterior import SIGMA_MAPS, SparseGaussian
+from ssvi.posterior import SIGMA_MAPS, SparseGaussian, SparsePoint
+from ssvi.support import SparsePosterior
 
 Net = TypeVar("Net", bound=nn.Module)
 
@@ -32,6 +33,7 @@ def to_bnn(
     sigma_init: float = 0.01,
     mu_init: str | float = "net",
     sigma_map: str = "exp",
+    point: bool = False,
     seed: int | None = None,
 ) -> Net:
     """A new network like `net`, with a sparse Gaussian posterior on the weights of its Linear and Conv layers.
@@ -49,6 +51,7 @@ def to_bnn(
         sigma_init: every sigma starts here.
         mu_init: "net" starts mu at the network's own weights; a number is the standard deviation of a fresh Gaussian.
         sigma_map: "exp", in which sigma learns, or "softplus", the authors' choice.
+        point: a point posterior in place of the Gaussian: the weights are sparse and not random (RigL, SET, static).
         seed: of the random support (and fresh mu); None takes torch's global generator.
     """
     _check_numbers(density, prior_sigma, sigma_init, mu_init, sigma_map)
@@ -59,10 +62,12 @@ def to_bnn(
     counts = _counts(sparse, density, allocations.resolve(allocation)) | {w: w.numel() for w in dense}
     start = _start(mu_init, seed)
     for weight, users in weights.items():
-        posterior = SparseGaussian(
-            tuple(weight.shape), *start(weight, counts[weight]),
-            prior_sigma=prior_sigma, sigma_init=sigma_init, sigma_map=sigma_map,
-        )  # fmt: skip
+        where = (tuple(weight.shape), *start(weight, counts[weight]))
+        posterior = (
+            SparsePoint(*where)
+            if point
+            else SparseGaussian(*where, prior_sigma=prior_sigma, sigma_init=sigma_init, sigma_map=sigma_map)
+        )
         for layer in users.values():
             _become_bayesian(layer, posterior)
     for module, reason in reasons.items():
@@ -70,28 +75,43 @@ def to_bnn(
     return bnn
 
 
-def mean(bnn: Net) -> Net:
-    """A plain network with theta = mu: torch's own layers with dense weights, zero off the support."""
-    return _plain(bnn, lambda posterior: posterior.mu)
+def mean(bnn: Net, *, dense: bool = False) -> Net:
+    """A deterministic network with theta = mu, sparse like `bnn` and as fast: its layers hold the live weights alone.
+
+    With `dense=True` it is made of torch's own layers with dense weights, zero off the support: for export and for code
+    that wants nothing of this library.
+    """
+    return _fixed(bnn, lambda posterior: posterior.mu, dense)
 
 
-def sample(bnn: Net, generator: torch.Generator | None = None) -> Net:
-    """A plain network with one draw theta ~ q: torch's own layers with dense weights, zero off the support."""
-    return _plain(bnn, lambda posterior: posterior.sample(generator))
+def sample(bnn: Net, generator: torch.Generator | None = None, *, dense: bool = False) -> Net:
+    """A deterministic network with one draw theta ~ q; see `mean`."""
+    return _fixed(bnn, lambda posterior: posterior.sample(generator), dense)
 
 
 @torch.no_grad()
-def _plain(bnn: Net, values: Callable[[SparseGaussian], Tensor]) -> Net:
+def _fixed(bnn: Net, values: Callable[[SparsePosterior], Tensor], dense: bool) -> Net:
     net = copy.deepcopy(bnn)
-    weights: dict[SparseGaussian, nn.Parameter] = {}
+    made: dict[SparsePosterior, nn.Module | nn.Parameter] = {}
     for _, layer in list(layers(net)):
         posterior = layer.posterior
-        if posterior not in weights:  # tied layers get one Parameter again
-            weights[posterior] = nn.Parameter(posterior.dense(values(posterior)))
-        del layer._modules["posterior"]
-        layer.__class__ = layer.plain  # type: ignore[assignment]
-        layer._parameters = {"weight": weights[posterior], **layer._parameters}
+        if posterior not in made:  # tied layers share one again
+            theta = values(posterior).detach().clone()
+            made[posterior] = (
+                nn.Parameter(posterior.dense(theta)) if dense else SparsePoint(posterior.shape, posterior.index, theta)
+            )
+        _replace(layer, made[posterior])
     return net
+
+
+def _replace(layer: BayesLayer, theta: nn.Module | nn.Parameter) -> None:
+    """Give a layer a point in place of its posterior, or make it the torch layer that it was."""
+    if isinstance(theta, SparsePoint):
+        layer.posterior = theta
+        return
+    del layer._modules["posterior"]
+    layer.__class__ = layer.plain  # type: ignore[assignment]
+    layer._parameters = {"weight": theta, **layer._parameters}  # type: ignore[dict-item]
 
 
 def _copy(net: Net) -> Net:
@@ -104,7 +124,7 @@ def _copy(net: Net) -> Net:
         ) from error
 
 
-def _become_bayesian(layer: nn.Module, posterior: SparseGaussian) -> None:
+def _become_bayesian(layer: nn.Module, posterior: SparsePosterior) -> None:
     del layer._parameters["weight"]
     layer.__class__ = TWINS[type(layer)]
     layer.posterior = posterior

@@ -15,7 +15,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ssvi.nn import TWINS, BayesLayer, at_mean
+from ssvi.held import at_mean
+from ssvi.nn import TWINS, BayesLayer
 
 
 @dataclass(frozen=True)

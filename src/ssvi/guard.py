@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from ssvi.nn import posteriors
+from ssvi.posterior import SparseGaussian
 
 RUNAWAY = 20.0
 DEAD = 0.02
@@ -22,6 +23,8 @@ def check(bnn: nn.Module) -> None:
         mu, sigma = posterior.mu, posterior.sigma
         if not (torch.isfinite(mu).all() and torch.isfinite(sigma).all()):
             raise TrainingError(f"layer {name!r}: mu or sigma is not finite; lower lr, or clip gradients")
+        if not isinstance(posterior, SparseGaussian):
+            continue
         widest, prior = sigma.mean().item(), posterior.prior_sigma
         if widest > RUNAWAY * max(prior, posterior.sigma_init.item()):
             raise TrainingError(

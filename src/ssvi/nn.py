@@ -8,8 +8,7 @@ A Bayesian layer is an instance of torch's class too, for networks that ask `isi
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
-from typing import Any, ClassVar, Literal
+from typing import ClassVar, Literal
 
 import torch
 import torch.nn.functional as F
@@ -18,6 +17,7 @@ from torch import Tensor, nn
 from ssvi import kernels
 from ssvi.geometry import Geometry
 from ssvi.posterior import SparseGaussian
+from ssvi.support import SparsePosterior
 
 
 class BayesLayer(nn.Module):
@@ -27,7 +27,7 @@ class BayesLayer(nn.Module):
     plain: ClassVar[type[nn.Module]]
     """The torch layer that this one was, and becomes again in `mean` and `sample`."""
 
-    posterior: SparseGaussian
+    posterior: SparsePosterior
     bias: nn.Parameter | None
 
     @property
@@ -46,6 +46,7 @@ class BayesLayer(nn.Module):
     def _map(self, x: Tensor) -> Tensor:
         posterior, theta = self.posterior, self.posterior.theta
         if theta is None:
+            assert isinstance(posterior, SparseGaussian)  # a point is never random
             return kernels.draw(x, posterior.mu, posterior.sigma2, posterior.index, self.geometry, self.bias)
         return kernels.fixed(x, theta, posterior.index, self.geometry, self.bias)
 
@@ -172,9 +173,9 @@ def layers(bnn: nn.Module) -> Iterator[tuple[str, BayesLayer]]:
     return ((name, m) for name, m in bnn.named_modules() if isinstance(m, BayesLayer))
 
 
-def posteriors(bnn: nn.Module) -> dict[str, SparseGaussian]:
+def posteriors(bnn: nn.Module) -> dict[str, SparsePosterior]:
     """Every posterior once, under the name of the first layer that uses it (tied layers share one)."""
-    found: dict[SparseGaussian, str] = {}
+    found: dict[SparsePosterior, str] = {}
     for name, layer in layers(bnn):
         found.setdefault(layer.posterior, name)
     if not found:
@@ -182,32 +183,11 @@ def posteriors(bnn: nn.Module) -> dict[str, SparseGaussian]:
     return {name: posterior for posterior, name in found.items()}
 
 
+def gaussians(bnn: nn.Module) -> dict[str, SparseGaussian]:
+    """The posteriors that spread, by name; those of a sparse point estimate do not."""
+    return {name: p for name, p in posteriors(bnn).items() if isinstance(p, SparseGaussian)}
+
+
 def kl(bnn: nn.Module) -> Tensor:
     """KL(q || p) of the whole network, summed over its live weights; differentiable."""
     return torch.stack([posterior.kl() for posterior in posteriors(bnn).values()]).sum()
-
-
-@contextmanager
-def at_mean(bnn: nn.Module) -> Iterator[None]:
-    """Inside, theta = mu: the network is deterministic. (It is also addition criterion 2.)"""
-    held = list(posteriors(bnn).values())
-    for posterior in held:
-        posterior.mean_holds += 1
-    try:
-        yield
-    finally:
-        for posterior in held:
-            posterior.mean_holds -= 1
-
-
-@contextmanager
-def at_sample(bnn: nn.Module, generator: torch.Generator | None = None) -> Iterator[None]:
-    """Inside, theta is one draw from q, the same for every example and every call."""
-    held: dict[SparseGaussian, Any] = {posterior: posterior.held for posterior in posteriors(bnn).values()}
-    try:
-        for posterior in held:
-            posterior.held = posterior.sample(generator).detach()
-        yield
-    finally:
-        for posterior, before in held.items():
-            posterior.held = before

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor, nn
 
-from ssvi.nn import at_sample
+from ssvi.held import at_sample
 
 
 def softmax(logits: Tensor) -> Tensor:

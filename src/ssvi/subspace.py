@@ -15,7 +15,8 @@ from ssvi import addition as additions
 from ssvi import criteria, distributed, schedules
 from ssvi.addition import Ear, Wanted, top_k
 from ssvi.nn import posteriors
-from ssvi.posterior import SparseGaussian, realign
+from ssvi.posterior import SparseGaussian
+from ssvi.support import SparsePosterior, realign
 
 
 @dataclass(frozen=True)
@@ -174,7 +175,7 @@ class Subspace:
         return self.last
 
     @torch.no_grad()
-    def _plan(self, name: str, posterior: SparseGaussian, wanted: Wanted) -> tuple[Tensor, float]:
+    def _plan(self, name: str, posterior: SparsePosterior, wanted: Wanted) -> tuple[Tensor, float]:
         """The new support of a layer, and the sigma of its fresh weights."""
         k, index = wanted.absent.numel(), posterior.index.long()
         stays = torch.zeros_like(index, dtype=torch.bool)
@@ -187,18 +188,20 @@ class Subspace:
         distributed.from_first_(new)  # criteria may be random: one process decides
         return new, self._fresh_sigma(posterior, torch.isin(index, new))
 
-    def _fresh_sigma(self, posterior: SparseGaussian, stays: Tensor) -> float:
+    def _fresh_sigma(self, posterior: SparsePosterior, stays: Tensor) -> float:
         if not isinstance(self.fresh_sigma, str):
             return self.fresh_sigma
+        if not isinstance(posterior, SparseGaussian):
+            return 0.0
         stays = stays if stays.any() else ~stays
         if self.fresh_sigma == "mean_rho":
             return posterior.sigma_of(posterior.rho[stays].mean()).item()
         return posterior.sigma[stays].double().mean().item()
 
-    def _attached(self, posterior: SparseGaussian) -> list[Tensor]:
-        """Everything that has the shape of mu and rho: their gradients, and the state of the optimisers."""
+    def _attached(self, posterior: SparsePosterior) -> list[Tensor]:
+        """Everything with a number per live weight besides the parameters: gradients, and the state of the optimisers."""
         attached = []
-        for parameter in (posterior.mu, posterior.rho):
+        for parameter in posterior.per_weight():
             attached += [] if parameter.grad is None else [parameter.grad]
             for optimizer in self.optimizers:
                 attached += _state_of_shape(optimizer, parameter)
@@ -207,7 +210,7 @@ class Subspace:
     def _check_optimizers(self) -> None:
         held = {p for o in self.optimizers for group in o.param_groups for p in group["params"]}
         for name, posterior in self._sparse.items():
-            for parameter, what in ((posterior.mu, "mu"), (posterior.rho, "rho")):
+            for what, parameter in posterior.named_parameters():
                 if parameter.requires_grad and parameter not in held:
                     raise ValueError(
                         f"optimizer does not hold {name}.posterior.{what}: build it from the parameters of the "
@@ -216,7 +219,7 @@ class Subspace:
 
 
 @torch.no_grad()
-def _carry_out(posterior: SparseGaussian, index: Tensor, fresh_sigma: float, attached: list[Tensor]) -> Move:
+def _carry_out(posterior: SparsePosterior, index: Tensor, fresh_sigma: float, attached: list[Tensor]) -> Move:
     old = posterior.index.long()
     source = posterior.move_to(index, fresh_sigma)
     for tensor in attached:
@@ -237,7 +240,7 @@ def _state_of_shape(optimizer: Optimizer, parameter: nn.Parameter) -> list[Tenso
     return found
 
 
-def _moves(rate: float, posterior: SparseGaussian) -> int:
+def _moves(rate: float, posterior: SparsePosterior) -> int:
     """k = floor(r_t s), and no more than there are absent weights."""
     return min(math.floor(rate * posterior.s), posterior.d - posterior.s)
 

@@ -11,6 +11,7 @@ from ssvi import kernels
 from ssvi.convert import REASON
 from ssvi.nn import BayesLayer
 from ssvi.posterior import SparseGaussian
+from ssvi.support import SparsePosterior
 
 
 @dataclass(frozen=True)
@@ -39,12 +40,12 @@ RIGHT = (False, False, False, True, True, True, True, False, False)
 
 def rows(bnn: nn.Module) -> list[Row]:
     """A row for each module that has parameters of its own, in the order of the network."""
-    seen: dict[SparseGaussian, str] = {}
+    seen: dict[SparsePosterior, str] = {}
     found = []
     for name, module in bnn.named_modules():
         if isinstance(module, BayesLayer):
             found.append(_bayesian(name, module, seen))
-        elif not isinstance(module, SparseGaussian) and any(p is not None for p in module._parameters.values()):
+        elif not isinstance(module, SparsePosterior) and any(p is not None for p in module._parameters.values()):
             found.append(_deterministic(name, module))
     return found
 
@@ -56,16 +57,20 @@ def summary(bnn: nn.Module) -> str:
     return "\n".join([lines[0], "-" * max(map(len, lines)), *lines[1:], "", *_totals(table)])
 
 
-def _bayesian(name: str, layer: BayesLayer, seen: dict[SparseGaussian, str]) -> Row:
+def _bayesian(name: str, layer: BayesLayer, seen: dict[SparsePosterior, str]) -> Row:
     posterior = layer.posterior
-    what = "sparse Bayesian" if posterior.s < posterior.d else "dense Bayesian"
+    what = f"{'sparse' if posterior.s < posterior.d else 'dense'} {_kind(posterior)}"
     kernel = kernels.chosen(posterior.mu, layer.geometry, posterior.s)
     stored = _bytes(layer.bias)
     if posterior in seen:  # counted once, where it came first
         return Row(name, type(layer).__name__, what, 0, 0, stored, kernel, f"tied to {seen[posterior]}")
     seen[posterior] = name
-    stored += _bytes(posterior.index) + _bytes(posterior.mu) + _bytes(posterior.rho)
+    stored += _bytes(posterior.index) + sum(_bytes(p) for p in posterior.per_weight())
     return Row(name, type(layer).__name__, what, posterior.d, posterior.s, stored, kernel, "")
+
+
+def _kind(posterior: SparsePosterior) -> str:
+    return "Bayesian" if isinstance(posterior, SparseGaussian) else "point"
 
 
 def _deterministic(name: str, module: nn.Module) -> Row:
@@ -76,7 +81,7 @@ def _deterministic(name: str, module: nn.Module) -> Row:
 
 
 def _totals(table: list[Row]) -> list[str]:
-    sparse = [row for row in table if row.what == "sparse Bayesian"]
+    sparse = [row for row in table if row.what.startswith("sparse")]
     d, s = sum(row.d for row in sparse), sum(row.s for row in sparse)
     whole_d, whole_s = sum(row.d for row in table), sum(row.s for row in table)
     lines = [f"sparse layers: s = {s:,} of d = {d:,}, density {s / d:.2%}, sparsity {1 - s / d:.2%}"] if d else []

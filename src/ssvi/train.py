@@ -18,7 +18,8 @@ from ssvi import build, distributed, guard, saving
 from ssvi.config import Recipe
 from ssvi.data import Batches, DataSet, augment, load
 from ssvi.evaluate import evaluate
-from ssvi.nn import BayesLayer, at_mean, posteriors
+from ssvi.held import at_mean
+from ssvi.nn import BayesLayer, posteriors
 from ssvi.runfolder import RunError, RunFolder
 
 AUGMENT = {"none": None, "crop": augment.crop, "crop-flip": augment.crop_flip}

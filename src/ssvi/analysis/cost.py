@@ -11,7 +11,7 @@ from ssvi import flops
 from ssvi.analysis.opened import OpenRun
 from ssvi.flops import LayerCost
 from ssvi.nn import TWINS, BayesLayer
-from ssvi.posterior import SparseGaussian
+from ssvi.support import SparsePosterior
 
 
 def cost(run: OpenRun, samples: int) -> dict[str, Any]:
@@ -66,7 +66,7 @@ def _bytes(net: nn.Module) -> int:
 def _dense_vi_bytes(net: nn.Module) -> int:
     """The same network with mu and rho for every weight, and no index."""
     made = _posteriors(net)
-    now = sum(t.numel() * t.element_size() for p in made for t in (p.mu, p.rho, p.index))
+    now = sum(t.numel() * t.element_size() for p in made for t in (*p.per_weight(), p.index))
     dense = sum(2 * p.d * p.mu.element_size() for p in made)
     plain = sum(weight.numel() * weight.element_size() for weight in _plain_weights(net))
     return _bytes(net) - now + dense + (0 if made else plain)  # a deterministic network has one number per weight yet
@@ -76,7 +76,7 @@ def _tensors(net: nn.Module) -> list[Tensor]:
     return [*net.parameters(), *net.buffers()]
 
 
-def _posteriors(net: nn.Module) -> list[SparseGaussian]:
+def _posteriors(net: nn.Module) -> list[SparsePosterior]:
     return list(dict.fromkeys(m.posterior for m in net.modules() if isinstance(m, BayesLayer)))
 
 

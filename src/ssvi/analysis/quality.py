@@ -12,7 +12,8 @@ from ssvi.analysis.cost import cost
 from ssvi.analysis.opened import OpenRun
 from ssvi.analysis.progress import Track, quiet
 from ssvi.evaluate import HEADLINE, Evaluation, score
-from ssvi.nn import BayesLayer, at_mean
+from ssvi.held import at_mean
+from ssvi.nn import BayesLayer
 from ssvi.outputs import Outputs
 
 CURVE = 100

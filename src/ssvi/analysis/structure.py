@@ -8,8 +8,9 @@ import torch
 from torch import Tensor, nn
 
 from ssvi import criteria, kernels
-from ssvi.nn import TWINS, BayesLayer
+from ssvi.nn import TWINS, BayesLayer, layers
 from ssvi.posterior import SparseGaussian
+from ssvi.support import SparsePosterior
 
 CRITERIA = ("abs_mu", "snr", "mean_abs", "snr_abs", "mean_exp_abs", "snr_exp_abs")
 TEXTBOOK = "snr_abs_textbook"
@@ -18,7 +19,7 @@ TEXTBOOK = "snr_abs_textbook"
 @torch.no_grad()
 def layer_rows(net: nn.Module) -> list[dict[str, Any]]:
     """A row for every Linear and Conv layer, in the order of the network; a tied posterior comes once."""
-    seen: set[SparseGaussian] = set()
+    seen: set[SparsePosterior] = set()
     rows = []
     for name, module in net.named_modules():
         if isinstance(module, BayesLayer):
@@ -32,15 +33,15 @@ def layer_rows(net: nn.Module) -> list[dict[str, Any]]:
 
 def _posterior_row(layer: BayesLayer) -> dict[str, Any]:
     posterior = layer.posterior
-    sigma = posterior.sigma
+    spread = isinstance(posterior, SparseGaussian)
     return {
         "d": posterior.d,
         "s": posterior.s,
         "density": posterior.density,
-        "sigma_start": posterior.sigma_init.item(),
-        "sigma": sigma.median().item(),
+        "sigma_start": posterior.sigma_init.item() if spread else None,
+        "sigma": posterior.sigma.median().item() if spread else None,
         "dead_units": dead_units(posterior),
-        "snr": (posterior.mu.abs() / sigma).median().item(),
+        "snr": (posterior.mu.abs() / posterior.sigma).median().item() if spread else None,
         "kernel": kernels.chosen(posterior.mu, layer.geometry, posterior.s),
     }
 
@@ -52,7 +53,7 @@ def _plain_row(weight: Tensor) -> dict[str, Any]:
     return known | {"sigma_start": None, "sigma": None, "snr": None}
 
 
-def dead_units(posterior: SparseGaussian) -> float:
+def dead_units(posterior: SparsePosterior) -> float:
     """The share of output units without a live weight: they pass their bias only."""
     units = posterior.shape[0]
     fed = torch.unique(posterior.index.long() // (posterior.d // units)).numel()
@@ -67,7 +68,7 @@ def agreement(net: nn.Module, rate: float) -> dict[str, Any]:
     criteria, computed stably; `textbook` is its row for criterion 4 as printed, in float32. `snr_vs` follows criteria 2
     and 4, which are one in exact arithmetic, down to the small rates of late training. None for a deterministic network.
     """
-    made = list(dict.fromkeys(m.posterior for m in net.modules() if isinstance(m, BayesLayer)))
+    made = [p for p in dict.fromkeys(m.posterior for _, m in layers(net)) if isinstance(p, SparseGaussian)]
     if not made:
         return {}
     names = (*CRITERIA, TEXTBOOK)

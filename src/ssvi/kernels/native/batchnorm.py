@@ -23,8 +23,10 @@ class _Planes(ctypes.Structure):
 
 
 def supports(norm: nn.BatchNorm2d, x: Tensor) -> bool:
-    """Whether a fused operator can serve: float32 images on the CPU, in training, or in evaluation without gradients."""
-    served = _by_batch(norm) or not torch.is_grad_enabled()
+    """Whether a fused operator can serve: float32 images on the CPU, in training, or in evaluation without gradients.
+
+    A layer with hooks must be called itself, or they would be passed over."""
+    served = (_by_batch(norm) or not torch.is_grad_enabled()) and not (norm._forward_hooks or norm._forward_pre_hooks)
     return served and available() and x.device.type == "cpu" and x.dtype == torch.float32 and x.dim() == 4
 
 

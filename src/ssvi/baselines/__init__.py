@@ -1,0 +1,1 @@
+"""Other methods for sparse Bayesian networks, to compare with."""

@@ -1,0 +1,10 @@
+"""`ssvi compare`: a grid of methods, densities and seeds, trained where runs are missing, told in the paper's tables."""
+
+from ssvi.compare.grid import Planned, methods, plan, refuse_changes
+from ssvi.compare.tables import Row, measure, rows, section, tables, write_section
+from ssvi.compare.training import Outcome, train_missing
+
+__all__ = [
+    "Outcome", "Planned", "Row", "measure", "methods", "plan", "refuse_changes", "rows", "section", "tables",
+    "train_missing", "write_section",
+]  # fmt: skip
