@@ -16,9 +16,23 @@ SOURCE = ROOT / "src" / "ssvi"
 LEVELS = [
     {"distributed", "geometry", "gaussian", "criteria", "schedules", "allocation", "metrics"},  # mathematics
     {"held", "support", "posterior", "kernels", "nn", "convert", "summary"},  # state
-    {"addition", "subspace", "elbo", "predict", "flops"},  # algorithm
-    {"models", "data", "config", "build", "guard", "saving", "runfolder", "outputs", "evaluate"},  # application: parts
-    {"train", "analysis", "report", "wording", "bench"},  # runs, and what is told of them
+    {"addition", "subspace", "elbo", "predict", "flops", "baselines", "mixture"},  # algorithm
+    {
+        "models",
+        "data",
+        "methods",
+        "config",
+        "build",
+        "parts",
+        "course",
+        "guard",
+        "saving",
+        "runfolder",
+        "memory",
+        "outputs",
+        "evaluate",
+    },  # application: parts
+    {"train", "analysis", "compare", "report", "wording", "bench"},  # runs, and what is told of them
     {
         "tables",
         "doctor",
@@ -30,6 +44,7 @@ LEVELS = [
         "cli_report",
         "cli_options",
         "cli_bench",
+        "cli_compare",
     },
     {"demo", "demo_picture"},
 ]

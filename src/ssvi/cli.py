@@ -13,6 +13,7 @@ from rich.text import Text
 
 from ssvi import config
 from ssvi.cli_bench import bench_command
+from ssvi.cli_compare import compare_command
 from ssvi.cli_evaluate import corrupt_command, evaluate_command, ood_command
 from ssvi.cli_inspect import inspect_command, predict_command
 from ssvi.cli_report import report_command
@@ -52,6 +53,7 @@ def cli() -> None:
 
 
 cli.add_command(train_command)
+cli.add_command(compare_command)
 cli.add_command(bench_command)
 cli.add_command(evaluate_command)
 cli.add_command(ood_command)

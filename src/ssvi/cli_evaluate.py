@@ -37,7 +37,7 @@ def _evaluation(name: str, found: dict[str, Any]) -> Iterator[Table]:
     samples = f"{found['samples']} samples" if found["samples"] > 1 else "1 output"
     yield grid(
         f"{name}: {found['examples']:,} test images of {found['data']}",
-        ("", samples, "95 % interval", "posterior mean"),
+        ("", samples, "95 % interval", found["point"]),
         [
             (METRIC[key], number(key, made["value"]), interval(key, made), number(key, found["at_mean"][key]))
             for key, made in found["metrics"].items()
@@ -51,7 +51,9 @@ def _evaluation(name: str, found: dict[str, Any]) -> Iterator[Table]:
     ]
     rows.append(("bytes on disk", wording.count(cost["disk_bytes"]), "", ""))
     rows.append(("sparsity of the sparse layers", f"{cost['sparsity']:.2%}", "0.00%", ""))
+    rows.append((f"sparsity of all layers (unit: {cost['unit']})", f"{cost['sparsity_of_all']:.2%}", "0.00%", ""))
     rows.append(("time to train", wording.duration(cost["training_seconds"]), "", ""))
+    rows.append(("peak memory of training", wording.count(cost["peak_memory_bytes"]), "", ""))
     yield grid("cost", ("", "this network", "dense VI", ""), rows)
 
 

@@ -84,8 +84,7 @@ def train_command(
         run.train(show.step, on_epoch)
     if first:
         _end(run, as_json)
-    distributed.wait()
-    distributed.stop()
+    distributed.leave()
 
 
 def resolve(name: str, given: dict[str, Any], sparsity: float | None) -> Recipe:
@@ -95,7 +94,7 @@ def resolve(name: str, given: dict[str, Any], sparsity: float | None) -> Recipe:
             raise RecipeError("give --density or --sparsity, not both")
         given = given | {"density": 1 - sparsity}
     lists = {key: tuple(filter(None, value.split(","))) for key, value in given.items() if _is_list(key)}
-    return config.load(name).replace(**(given | lists))
+    return config.load(name, given.get("method")).replace(**(given | lists))
 
 
 def _is_list(key: str) -> bool:
@@ -166,7 +165,7 @@ class _Bar(_Silence):
         self.console = Console()
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
         self.bar = Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=self.console)
-        self.task = self.bar.add_task("", total=run.recipe.epochs * len(run.batches), completed=run.progress.step)
+        self.task = self.bar.add_task("", total=run.recipe.all_epochs * len(run.batches), completed=run.progress.step)
         self.validation = ""
         self.console.print(f"run folder: {run.folder.path}", highlight=False)
         if distributed.ranks() > 1:

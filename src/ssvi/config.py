@@ -1,6 +1,7 @@
 """Recipes: everything that makes the numbers of a training run, flat, in one frozen dataclass.
 
-A recipe file is TOML and holds only what differs from the defaults here. Every field is a flag of `ssvi train`.
+A recipe file is TOML and holds only what differs from the defaults here, and a table for each method that wants other
+settings than the rest. Every field is a flag of `ssvi train`.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from difflib import get_close_matches
 from importlib.resources import files
 from pathlib import Path
 from typing import Any
+
+from ssvi.methods import METHODS
 
 
 class RecipeError(ValueError):
@@ -34,7 +37,7 @@ class Recipe:
     augment: str = _about("'none', 'crop-flip' or 'crop'", "none")
     model: str = _about("mlp, lenet, resnet18, resnet20, or your own as package.module:function", "lenet")
     width: int = _about("width of the network; 0 is its usual one", 0)
-    method: str = _about("ssvi, or vi (dense), deterministic (point estimate), static (ssvi without updates)", "ssvi")
+    method: str = _about(", ".join(METHODS), "ssvi")
     density: float = _about("live weights / all weights of the sparse layers", 0.05)
     keep_dense: tuple[str, ...] = _about(
         "names or patterns of layers kept at density 1; 'first' is the first layer", ("first",)
@@ -64,6 +67,20 @@ class Recipe:
     mc_steps: int = _about("K of addition criterion 3", 1)
     fresh_sigma: str = _about("'mean', 'mean_rho' (the authors') or a number", "mean")
     skip_step: bool = _about("no optimiser step on the batch of an update (the authors' code)", False)
+    threshold: str = _about(
+        "of pruning: log alpha of vd and group-vd, signal-to-noise of sbp; 'own' is 3, 3 and 1", "own"
+    )
+    prune_scope: str = _about(
+        "snr-prune: 'layer' keeps the same share of each layer, 'global' ranks them together", "layer"
+    )
+    finetune: float = _about("snr-prune: share of the epochs after the pruning, gamma fixed", 0.0)
+    members: int = _about("networks of an ensemble, or states that a sampler (aeb, mbnn) keeps", 5)
+    burn_in: float = _about("share of the epochs in which a sampler's learning rate falls and no state is kept", 0.5)
+    lr_floor: float = _about("the share of lr that a sampler keeps after the burn-in", 0.01)
+    temperature: float = _about("of a sampler; 1 is the posterior, less is colder", 1.0)
+    lam: float = _about("mbnn: lambda of its prior on the number of channels, (lambda log N)^5", 0.05)
+    v0: float = _about("aeb: scale of the Laplace spike", 0.1)
+    v1: float = _about("aeb: variance of the Gaussian slab", 0.01)
     samples: int = _about("samples of theta in the final evaluation", 5)
     seed: int = _about("of everything random", 0)
     threads: int = _about("CPU threads; 0 leaves torch's choice", 0)
@@ -73,6 +90,11 @@ class Recipe:
         for name, (holds, must) in _RULES.items():
             if not holds(getattr(self, name)):
                 raise RecipeError(f"{name}={getattr(self, name)!r} must be {must}")
+
+    @property
+    def all_epochs(self) -> int:
+        """The epochs of the whole run: an ensemble trains its members one after the other."""
+        return self.epochs * (self.members if self.method == "ensemble" else 1)
 
     def replace(self, **changes: Any) -> Recipe:
         """The same with some fields changed; unknown names and wrong types are errors."""
@@ -87,7 +109,17 @@ _RULES: dict[str, tuple[Any, str]] = {
     "density": (lambda v: 0 < v <= 1, "in (0, 1]: 0.05 keeps 5 % of the weights"),
     "validation": (lambda v: 0 <= v < 1, "in [0, 1)"),
     "augment": (lambda v: v in ("none", "crop", "crop-flip"), "none, crop or crop-flip"),
-    "method": (lambda v: v in ("ssvi", "vi", "deterministic", "static"), "ssvi, vi, deterministic or static"),
+    "method": (lambda v: v in METHODS, f"one of {', '.join(METHODS)}"),
+    "threshold": (lambda v: v == "own" or isinstance(word_or_number(v), float), "'own' or a number"),
+    "prune_scope": (lambda v: v in ("layer", "global"), "layer or global"),
+    "finetune": (lambda v: 0 <= v < 1, "in [0, 1): a share of the epochs"),
+    "members": (lambda v: v >= 1, "at least 1"),
+    "burn_in": (lambda v: 0 <= v < 1, "in [0, 1): a share of the epochs"),
+    "lr_floor": (lambda v: 0 <= v <= 1, "in [0, 1]: a share of lr"),
+    "temperature": (lambda v: v >= 0, "0 or more"),
+    "lam": (lambda v: v >= 0, "0 or more"),
+    "v0": (lambda v: v > 0, "positive"),
+    "v1": (lambda v: v > 0, "positive"),
     "optimizer": (lambda v: v in ("sgd", "adam"), "sgd or adam"),
     "epochs": (lambda v: v >= 1, "at least 1"),
     "batch_size": (lambda v: v >= 1, "at least 1"),
@@ -115,11 +147,11 @@ def names() -> dict[str, str]:
     return {p.name.removesuffix(".toml"): p.read_text().splitlines()[0].lstrip("# ") for p in found}
 
 
-def load(name: str | Path) -> Recipe:
-    """The recipe of that name, or in that file."""
+def load(name: str | Path, method: str | None = None) -> Recipe:
+    """The recipe of that name, or in that file; for a method that is not the recipe's own, with its table there."""
     packaged = files("ssvi") / "recipes" / f"{name}.toml"
     if packaged.is_file():
-        return parse(packaged.read_text(), str(name))
+        return parse(packaged.read_text(), str(name), method)
     path = Path(name)
     if not path.is_file():
         near = get_close_matches(str(name), names(), 1)
@@ -127,16 +159,18 @@ def load(name: str | Path) -> Recipe:
             f"did you mean {near[0]!r}?" if near else f"take one of {', '.join(names())}, or the path of a .toml file"
         )
         raise RecipeError(f"recipe {str(name)!r} does not exist: {hint}")
-    return parse(path.read_text(), str(path))
+    return parse(path.read_text(), str(path), method)
 
 
-def parse(text: str, where: str) -> Recipe:
-    """A recipe from TOML."""
+def parse(text: str, where: str, method: str | None = None) -> Recipe:
+    """A recipe from TOML. A table with the name of a method, [vd], holds what differs for that method."""
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise RecipeError(f"{where} is not TOML: {error}") from error
-    return from_mapping(values)
+    tables = {key: values.pop(key) for key in METHODS if isinstance(values.get(key), dict)}
+    chosen = method or values.get("method", "ssvi")
+    return from_mapping(values | {"method": chosen} | tables.get(chosen, {}))
 
 
 def from_mapping(values: Mapping[str, Any]) -> Recipe:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
-from ssvi.nn import kl, posteriors
+from ssvi.nn import kl
 from ssvi.schedules import Schedule, resolve
 
 
@@ -31,10 +32,18 @@ class ELBO:
         bnn: a network from `to_bnn`.
         train_size: the number of examples in the training set.
         beta: a number or a schedule step -> float. A step is a call with gradients enabled.
+        kl: the divergence of the network, where it is not that of Gaussian priors.
     """
 
-    def __init__(self, bnn: nn.Module, *, train_size: int, beta: float | Schedule = 1.0) -> None:
-        posteriors(bnn)  # a network without a Bayesian layer is an error here and not in the first step
+    def __init__(
+        self,
+        bnn: nn.Module,
+        *,
+        train_size: int,
+        beta: float | Schedule = 1.0,
+        kl: Callable[[nn.Module], Tensor] = kl,
+    ) -> None:
+        kl(bnn)  # a network without a Bayesian layer is an error here and not in the first step
         if isinstance(train_size, bool) or not train_size > 0:
             raise ValueError(
                 f"train_size={train_size!r} must be a positive number: the number of examples in the training set, "
@@ -43,6 +52,7 @@ class ELBO:
         self.bnn = bnn
         self.train_size = train_size
         self.beta = resolve(beta)
+        self.kl = kl
         self.step = 0
         self._last: tuple[Tensor, Tensor, float] | None = None
 
@@ -55,7 +65,7 @@ class ELBO:
                 f"nll={nll.item()} at step {self.step}: nothing was changed; lower the learning rate or sigma_init, "
                 "clip gradients, or look for NaN in the input"
             )
-        divergence, beta = kl(self.bnn), self.beta(self.step)
+        divergence, beta = self.kl(self.bnn), self.beta(self.step)
         self._last = nll.detach(), divergence.detach(), beta
         self.step += torch.is_grad_enabled()
         return nll + beta / self.train_size * divergence

@@ -1,7 +1,8 @@
 """One counter of arithmetic for every method.
 
 A multiply-accumulate (MAC) is two FLOPs. A layer costs (weights) x (output positions) MACs per example, counting only its
-live weights where it is sparse. BatchNorm, activations, noise and top-k are left out, as RigL and the paper do.
+live weights: those that are not zero and not in a removed channel. BatchNorm, activations, noise and top-k are left out,
+as RigL and the paper do.
 
 Per example and training step, in units of that forward cost f: a deterministic layer takes 3 f (forward, and the
 gradients of x and of the weight); a Bayesian one 6 f, since local reparameterisation multiplies twice. An update of gamma
@@ -15,8 +16,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from ssvi.baselines.gates import gates, live
 from ssvi.held import at_mean
 from ssvi.nn import TWINS, BayesLayer
+from ssvi.posterior import SparseGaussian
 
 
 @dataclass(frozen=True)
@@ -32,6 +35,7 @@ class LayerCost:
 def per_layer(net: nn.Module, x: Tensor) -> list[LayerCost]:
     """The cost of every Linear and Conv layer for inputs like the batch `x`, each use of a layer counted."""
     costs: list[LayerCost] = []
+    alive = _alive(net, x)
     names = {module: name for name, module in net.named_modules()}
 
     def count(module: nn.Module, args: tuple[Tensor, ...], y: Tensor) -> None:
@@ -39,20 +43,17 @@ def per_layer(net: nn.Module, x: Tensor) -> list[LayerCost]:
         if isinstance(module, BayesLayer):
             d, s, out = module.posterior.d, module.posterior.s, module.posterior.shape[0]
         else:
-            weight = module.weight
-            assert isinstance(weight, Tensor)
-            d, s, out = weight.numel(), weight.numel(), weight.shape[0]
-        costs.append(
-            LayerCost(names[module], isinstance(module, BayesLayer), d * positions // out, s * positions // out)
-        )
+            mask = alive[names[module]]
+            d, s, out = mask.numel(), int(mask.sum()), mask.shape[0]
+        costs.append(LayerCost(names[module], _is_random(module), d * positions // out, s * positions // out))
 
     counted = [m for m in net.modules() if isinstance(m, BayesLayer) or type(m) in TWINS]
     handles = [m.register_forward_hook(count) for m in counted]
     was_training = net.training
     try:
-        with torch.no_grad():
+        with torch.no_grad(), at_mean(net):  # draws no random number
             net.eval()  # the count must not touch BatchNorm's statistics
-            _run(net, x)
+            net(x)
     finally:
         net.train(was_training)
         for handle in handles:
@@ -60,12 +61,15 @@ def per_layer(net: nn.Module, x: Tensor) -> list[LayerCost]:
     return costs
 
 
-def _run(net: nn.Module, x: Tensor) -> None:
-    if any(isinstance(m, BayesLayer) for m in net.modules()):
-        with at_mean(net):  # draws no random number
-            net(x)
-    else:
-        net(x)
+def _alive(net: nn.Module, x: Tensor) -> dict[str, Tensor]:
+    """The live weights of layers that are not sparse by construction: not zero, and not behind a closed gate."""
+    if any(True for _ in gates(net)):
+        return live(net, x)
+    return {name: m.weight != 0 for name, m in net.named_modules() if type(m) in TWINS}
+
+
+def _is_random(module: nn.Module) -> bool:
+    return isinstance(module, BayesLayer) and isinstance(module.posterior, SparseGaussian)
 
 
 def inference(net: nn.Module, x: Tensor, samples: int = 1) -> int:
@@ -73,9 +77,12 @@ def inference(net: nn.Module, x: Tensor, samples: int = 1) -> int:
     return 2 * samples * sum(cost.live for cost in per_layer(net, x))
 
 
-def training(net: nn.Module, x: Tensor, *, steps: int, batch_size: int, updates: int = 0) -> int:
-    """FLOPs of a training run: `steps` batches, of which `updates` also update gamma."""
+def training(net: nn.Module, x: Tensor, *, steps: int, batch_size: int, updates: int = 0, proposals: int = 0) -> int:
+    """FLOPs of training: `steps` batches, of which `updates` also form dense gradients for an update of gamma.
+
+    A proposal of mBNN is a forward and backward pass at the present masks and one at the proposed.
+    """
     costs = per_layer(net, x)
     step = sum((6 if cost.bayesian else 3) * cost.live for cost in costs)
     update = sum(cost.dense for cost in costs if cost.live < cost.dense)
-    return 2 * batch_size * (steps * step + updates * update)
+    return 2 * batch_size * ((steps + 2 * proposals) * step + updates * update)

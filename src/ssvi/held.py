@@ -56,6 +56,11 @@ def random_parts(net: nn.Module) -> list[Held]:
     return [m for m in net.modules() if isinstance(m, Held)]
 
 
+def is_random(net: nn.Module) -> bool:
+    """Whether anything in a network is random now: held nowhere, and not a point."""
+    return any(part.theta is None for part in random_parts(net))
+
+
 @contextmanager
 def at_mean(bnn: nn.Module) -> Iterator[None]:
     """Inside, theta = mu: the network is deterministic. (It is also addition criterion 2.)"""

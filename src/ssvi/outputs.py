@@ -10,7 +10,8 @@ import torch
 from torch import Tensor, nn
 
 from ssvi import metrics
-from ssvi.nn import BayesLayer
+from ssvi.held import is_random
+from ssvi.mixture import Mixture
 from ssvi.predict import predict_samples, softmax
 
 Loader = Iterable[tuple[Tensor, Tensor]]
@@ -50,11 +51,13 @@ def draw_probabilities(net: nn.Module, x: Tensor, samples: int = 5, seed: int = 
 
     The same seed gives the same thetas for every batch and every data set, so the samples are `samples` fixed networks.
     A network without random weights has one sample: a deterministic one, or a Bayesian one inside `at_mean` or
-    `at_sample`. Call `net.eval()` first.
+    `at_sample`. A mixture has one of each of its networks. Call `net.eval()` first.
     """
     if samples < 1:
         raise ValueError(f"samples={samples!r} must be at least 1: it is the number of draws theta ~ q")
-    if not _is_random(net):
+    if isinstance(net, Mixture):
+        return net.each(x)
+    if not is_random(net):
         return softmax(net(x)).unsqueeze(0)
     generator = torch.Generator(x.device).manual_seed(seed)
     return predict_samples(net, x, samples, generator=generator)
@@ -74,10 +77,6 @@ def collect(net: nn.Module, loader: Loader, samples: int = 5, seed: int = 0) -> 
     if not labels:
         raise ValueError("loader: it gave no batch, so there is nothing to evaluate")
     return Outputs(torch.cat(drawn, 1), torch.cat(labels))
-
-
-def _is_random(net: nn.Module) -> bool:
-    return any(isinstance(m, BayesLayer) and m.posterior.theta is None for m in net.modules())
 
 
 def _device(net: nn.Module) -> torch.device:

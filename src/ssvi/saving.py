@@ -1,11 +1,14 @@
 """Model files: safetensors, no pickle. A layer is its `index`, `mu` and `rho`; the header says what network it is.
 
+A mixture holds its networks under members.0, members.1, ...; gates lie beside the weights of their modules.
+
 `save` and `load` take a network that `ssvi train` built (the recipe in the header rebuilds it) or the user's own, which is
 given to `load` again as a plain network.
 """
 
 from __future__ import annotations
 
+import copy
 import json
 import os
 from pathlib import Path
@@ -16,13 +19,21 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from ssvi.baselines.gates import gates, put
+from ssvi.baselines.group_vd import NormalGate
+from ssvi.baselines.sbp import LogNormalGate
 from ssvi.build import network
 from ssvi.config import Recipe, from_mapping
 from ssvi.convert import to_bnn
+from ssvi.mixture import Mixture
 from ssvi.nn import TWINS, BayesLayer
+from ssvi.posterior import SparseGaussian
+from ssvi.support import SparsePosterior
 
-FORMAT = 1
+FORMAT = 2
 """Raised when an older reader could not read the file."""
+
+_GATES = {gate.__name__: gate for gate in (LogNormalGate, NormalGate)}
 
 
 class ModelFileError(RuntimeError):
@@ -34,7 +45,11 @@ def save(
 ) -> None:
     """Write a network to `path`, whole or not at all."""
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in _stored(net).items()}
-    header = {"format": FORMAT, "recipe": _plain(recipe), "posteriors": _posteriors(net), "about": about or {}}
+    header = {
+        "format": FORMAT, "recipe": _plain(recipe), "posteriors": _posteriors(net), "about": about or {},
+        "members": len(net.members) if isinstance(net, Mixture) else 0,
+        "gates": {name: type(gate).__name__ for name, gate in gates(net)},
+    }  # fmt: skip
     target = Path(path)
     part = target.with_name(target.name + ".part")
     save_file(tensors, part, {"ssvi": json.dumps(header)})
@@ -49,7 +64,11 @@ def load(path: str | Path, net: nn.Module | None = None) -> nn.Module:
     file = _model_file(Path(path))
     header, tensors = read(file)
     plain = net if net is not None else _rebuild(file, header)
+    if header["members"]:
+        plain = Mixture(copy.deepcopy(plain) for _ in range(header["members"]))
     ready = _with_posteriors(plain, header["posteriors"], tensors)
+    for name, kind in header["gates"].items():
+        put(ready.get_submodule(name), _GATES[kind](tensors[f"{name}.gate.alive"].numel()))
     _fill(ready, tensors, file)
     return ready.eval()
 
@@ -66,7 +85,9 @@ def read(file: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         raise ModelFileError(f"{file} was not written by ssvi")
     header = json.loads(metadata["ssvi"])
     if header["format"] != FORMAT:
-        raise ModelFileError(f"{file} has format {header['format']}, this version reads {FORMAT}: install a newer ssvi")
+        raise ModelFileError(
+            f"{file} has format {header['format']}, this version reads {FORMAT}: use the ssvi that wrote it"
+        )
     return header, tensors
 
 
@@ -78,7 +99,7 @@ def _stored(net: nn.Module) -> dict[str, Tensor]:
         if isinstance(layer, BayesLayer):
             prefix = f"{name}.posterior." if name else "posterior."
             tied, seen = layer.posterior in seen, seen | {layer.posterior}
-            for key in ("index", "mu", "rho", "sigma_init"):
+            for key in layer.posterior.state_dict():
                 if tied or (key == "index" and layer.posterior.s == layer.posterior.d):
                     del state[prefix + key]
     return _once(state)
@@ -99,15 +120,17 @@ def _once(state: dict[str, Tensor]) -> dict[str, Tensor]:
 
 def _posteriors(net: nn.Module) -> dict[str, dict[str, Any]]:
     return {
-        name: {
-            "s": m.posterior.s,
-            "d": m.posterior.d,
-            "prior_sigma": m.posterior.prior_sigma,
-            "map": m.posterior.sigma_map,
-        }
+        name: {"s": m.posterior.s, "d": m.posterior.d} | _spread(m.posterior)
         for name, m in net.named_modules()
         if isinstance(m, BayesLayer)
     }
+
+
+def _spread(posterior: SparsePosterior) -> dict[str, Any]:
+    """What `to_bnn` must know to make such a posterior."""
+    if not isinstance(posterior, SparseGaussian):
+        return {"point": True}
+    return {"prior_sigma": posterior.prior_sigma, "sigma_map": posterior.sigma_map}
 
 
 def _plain(recipe: Recipe | None) -> dict[str, Any] | None:
@@ -135,7 +158,7 @@ def _with_posteriors(plain: nn.Module, posteriors: dict[str, dict[str, Any]], te
     """Convert with the live weights of the file, layer by layer."""
     if not posteriors:
         return plain
-    first = next(iter(posteriors.values()))
+    spread = {k: v for k, v in next(iter(posteriors.values())).items() if k not in ("s", "d")}
     convertible = {name for name, m in plain.named_modules() if name in posteriors}
     if convertible != set(posteriors):
         missing = ", ".join(sorted(set(posteriors) - convertible))
@@ -143,10 +166,7 @@ def _with_posteriors(plain: nn.Module, posteriors: dict[str, dict[str, Any]], te
     skip = _others(plain, set(posteriors))
     dense = tuple(name for name, made in posteriors.items() if made["s"] == made["d"])
     counts = [made["s"] for name, made in posteriors.items() if name not in dense and _owns(name, tensors)]
-    return to_bnn(
-        plain, 1.0, skip=skip, keep_dense=dense, allocation=lambda shapes, density: counts,
-        prior_sigma=first["prior_sigma"], sigma_map=first["map"], seed=0,
-    )  # fmt: skip
+    return to_bnn(plain, 1.0, skip=skip, keep_dense=dense, allocation=lambda shapes, density: counts, seed=0, **spread)
 
 
 def _owns(name: str, tensors: dict[str, Tensor]) -> bool:

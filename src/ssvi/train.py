@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from types import FrameType
@@ -14,12 +14,14 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ssvi import build, distributed, guard, saving
+from ssvi import build, distributed, flops, guard, memory, saving
 from ssvi.config import Recipe
+from ssvi.course import course
 from ssvi.data import Batches, DataSet, augment, load
 from ssvi.evaluate import evaluate
 from ssvi.held import at_mean
-from ssvi.nn import BayesLayer, posteriors
+from ssvi.nn import gaussians, layers, posteriors
+from ssvi.parts import parts
 from ssvi.runfolder import RunError, RunFolder
 
 AUGMENT = {"none": None, "crop": augment.crop, "crop-flip": augment.crop_flip}
@@ -37,6 +39,7 @@ class Progress:
     loss: float = 0.0
     nll: float = 0.0
     moved: int = 0
+    dense_gradients: int = 0
     indices: dict[str, Tensor] = field(default_factory=dict)
     """The support of each layer at the start of the epoch."""
 
@@ -47,25 +50,33 @@ class Run:
     def __init__(self, folder: RunFolder, recipe: Recipe, data: DataSet) -> None:
         self.folder, self.recipe, self.data = folder, recipe, data
         torch.manual_seed(recipe.seed)
-        train, self.validation = (
+        self.train_split, self.validation = (
             data.split_validation(recipe.validation, recipe.seed) if recipe.validation else (data.train, data.test[:0])
         )
+        train = self.train_split
         full = len(train) >= recipe.batch_size  # a last batch that is not full is left out, unless it is the only one
         self.batches: Batches = data.batches(
             train, recipe.batch_size, seed=recipe.seed, augment=AUGMENT[recipe.augment], drop_last=full,
             rank=distributed.rank(), ranks=distributed.ranks(),
         )  # fmt: skip
-        self.net = build.bayesian(recipe, build.network(recipe, *_shape(data)))
-        self.parts = build.parts(recipe, self.net, len(train), len(self.batches))
+        self.net = build.trained(recipe, self._plain())
+        self.parts = parts(recipe, self.net, len(train), len(self.batches))
+        self.course = course(recipe, self.parts, self._plain, self._inputs, folder.path)
         self.forward = distributed.parallel(self.net)
         torch.manual_seed(recipe.seed + distributed.rank())  # the noise of each process is its own
         self.progress = Progress(indices=self._indices())
         self.interrupted: str | None = None
 
+    def _plain(self) -> nn.Module:
+        return build.network(self.recipe, *_shape(self.data))
+
+    def _inputs(self) -> Iterator[Tensor]:
+        return (x for x, _ in self.data.batches(self.train_split, self.recipe.batch_size, seed=self.recipe.seed))
+
     @property
     def done(self) -> bool:
         """Whether every epoch is trained."""
-        return self.progress.epoch >= self.recipe.epochs
+        return self.progress.epoch >= self.recipe.all_epochs
 
     def train(self, on_step: Report, on_epoch: Report) -> None:
         """Train to the end, or until a signal; the state is saved in both cases."""
@@ -93,34 +104,34 @@ class Run:
                 self.save()
         now.loss, now.nll = distributed.mean_(torch.tensor([now.loss, now.nll], dtype=torch.float64)).tolist()
         line = self._numbers(start, first) | self._end_of_epoch()
-        now.epoch, now.loss, now.nll, now.moved, now.indices = now.epoch + 1, 0.0, 0.0, 0, self._indices()
+        self.course.end_of_epoch(now.epoch)
+        self.progress = Progress(now.epoch + 1, now.step, indices=self._indices())
         if distributed.rank() == 0:
             self.folder.log(line)
         self.save()
         on_epoch(line)
 
     def _step(self, x: Tensor, y: Tensor) -> None:
-        """One gradient step on phi, and every M-th time an update of gamma."""
-        optimizer, elbo, subspace = self.parts.optimizer, self.parts.elbo, self.parts.subspace
+        """One gradient step on phi, and what the method does after it: every M-th time an update of gamma."""
+        now, made = self.progress, self.parts
         nll = F.cross_entropy(self.forward(x), y)
-        loss = nll if elbo is None else elbo(nll)
+        loss = nll if made.loss is None else made.loss(nll)
         if not torch.isfinite(loss):
             raise guard.TrainingError(f"loss={loss.item()} at step {self.progress.step}: lower lr or sigma_init")
-        optimizer.zero_grad()
+        made.optimizer.zero_grad()
         loss.backward()
-        if not (self.recipe.skip_step and subspace is not None and subspace.due):
-            optimizer.step()
-        self.parts.decay.step()
-        update = None if subspace is None else subspace.step()
-        now = self.progress
+        if not (self.recipe.skip_step and made.updates_gamma):
+            made.optimizer.step()
+        made.decay.step()
+        now.dense_gradients += made.updates_gamma * self.recipe.mc_steps
+        now.moved += made.after(x, y)
         now.step += 1
         now.loss += loss.item()
         now.nll += nll.item()
-        now.moved += update.count if update else 0
 
     def _numbers(self, start: float, first: int) -> dict[str, Any]:
         """The averages of the epoch so far."""
-        now, elbo, subspace = self.progress, self.parts.elbo, self.parts.subspace
+        now, loss = self.progress, self.parts.loss
         steps = now.step - now.epoch * len(self.batches)
         seconds = time.perf_counter() - start
         return {
@@ -128,9 +139,9 @@ class Run:
             "step": now.step,
             "loss": now.loss / steps,
             "nll": now.nll / steps,
-            "kl": elbo.terms.kl if elbo else 0.0,
-            "beta": elbo.terms.beta if elbo else 0.0,
-            "rate": subspace.rate(subspace.t - 1) if subspace and subspace.t else 0.0,  # of the last update
+            "kl": loss.terms.kl if loss else 0.0,
+            "beta": loss.terms.beta if loss else 0.0,
+            "rate": self.parts.rate,
             "lr": self.parts.decay.get_last_lr()[0],
             "moved": now.moved,
             "images_per_second": (steps - first) * self.recipe.batch_size / seconds,
@@ -138,30 +149,36 @@ class Run:
         }
 
     def _end_of_epoch(self) -> dict[str, Any]:
-        """What is looked at once per epoch: the guard, validation at the posterior mean, sigma and the support."""
-        bayesian = any(isinstance(m, BayesLayer) for m in self.net.modules())
-        if bayesian:
+        """What is looked at once per epoch: the guard, validation at the posterior mean, cost, sigma and the support."""
+        line: dict[str, Any] = {
+            "validation": self._validate(),
+            "flops": self._flops(),
+            "peak_memory_bytes": memory.peak(),
+        }
+        if any(True for _ in layers(self.net)):
             guard.check(self.net)
-        line: dict[str, Any] = {"validation": self._validate(bayesian)}
-        if bayesian:
             line |= {"sigma_drift": _drift(self.net), "iou": _iou(self.progress.indices, self._indices())}
         return line
 
-    def _validate(self, bayesian: bool) -> dict[str, float]:
+    def _validate(self) -> dict[str, float]:
         if not len(self.validation):
             return {}
-        batches = list(self.data.batches(self.validation, 500, shuffle=False))
-        if bayesian:
-            with at_mean(self.net):
-                found = evaluate(self.net, batches, 1)
-        else:
-            found = evaluate(self.net, batches)
+        with at_mean(self.net):
+            found = evaluate(self.net, self.data.batches(self.validation, 500, shuffle=False), 1)
         return {"accuracy": found.accuracy, "nll": found.nll, "ece": found.ece}
 
+    def _flops(self) -> int:
+        """Of the epoch, by the network at its end."""
+        steps, recipe = len(self.batches), self.recipe
+        proposals = steps // recipe.every if recipe.method == "mbnn" else 0
+        return flops.training(
+            self.net, self.train_split.x[:1].float(), steps=steps, batch_size=recipe.batch_size,
+            updates=self.progress.dense_gradients, proposals=proposals,
+        )  # fmt: skip
+
     def _indices(self) -> dict[str, Tensor]:
-        if self.recipe.method == "deterministic":
-            return {}
-        return {name: p.index.clone() for name, p in posteriors(self.net).items() if p.s < p.d}
+        made = posteriors(self.net) if any(True for _ in layers(self.net)) else {}
+        return {name: p.index.clone() for name, p in made.items() if p.s < p.d}
 
     def save(self) -> Path:
         """A checkpoint from which `resume` goes on bit for bit."""
@@ -180,6 +197,7 @@ class Run:
         """Take the newest intact checkpoint; returns what was wrong with newer ones."""
         state, damaged = self.folder.load_checkpoint()
         try:
+            self.course.rewind(state["progress"]["epoch"])
             self.parts.load_state_dict(state["parts"])
         except (RuntimeError, ValueError, KeyError) as error:
             raise RunError(f"{self.folder.path}: the checkpoint is of another network: {error}") from error
@@ -194,8 +212,9 @@ class Run:
         _, channels, size = _shape(self.data)
         about = {"classes": list(self.data.classes), "channels": channels, "size": size,
                  "mean": self.data.mean, "std": self.data.std}  # fmt: skip
-        saving.save(self.net, self.folder.path / "model.safetensors", recipe=self.recipe, about=about)
         torch.manual_seed(self.recipe.seed)
+        self.net = self.course.product()
+        saving.save(self.net, self.folder.path / "model.safetensors", recipe=self.recipe, about=about)
         test = self.data.batches(self.data.test, 500, shuffle=False)
         result = asdict(evaluate(self.net, test, self.recipe.samples)) if len(self.data.test) else {}
         self.folder.write_json("result.json", result)
@@ -206,6 +225,7 @@ def start(recipe: Recipe, out: str | Path, data_dir: str | Path | None = None) -
     """A new run in the folder `out`."""
     if recipe.threads:
         torch.set_num_threads(recipe.threads)
+    _check_processes(recipe)
     data = load(recipe.data, data_dir)
     folder = RunFolder(out)
     if distributed.rank() == 0:
@@ -229,6 +249,14 @@ def resume(out: str | Path, data_dir: str | Path | None = None) -> tuple[Run, li
     return run, run.restore() if folder.checkpoints() else []
 
 
+def _check_processes(recipe: Recipe) -> None:
+    if distributed.ranks() > 1 and (recipe.method in ("aeb", "mbnn") or recipe.finetune):
+        raise RunError(
+            f"method={recipe.method!r} with {distributed.ranks()} processes: its weights would differ between them "
+            "(its noise or its pruning is not shared); train it in one process"
+        )
+
+
 def _shape(data: DataSet) -> tuple[int, int, int]:
     _, channels, size, _ = data.train.x.shape
     return len(data.classes), channels, size
@@ -237,7 +265,7 @@ def _shape(data: DataSet) -> tuple[int, int, int]:
 @torch.no_grad()
 def _drift(bnn: nn.Module) -> dict[str, float]:
     """Mean |log(sigma / sigma_init)| of each layer: how far sigma moved from its start."""
-    return {name: (p.sigma / p.sigma_init).log().abs().mean().item() for name, p in posteriors(bnn).items()}
+    return {name: (p.sigma / p.sigma_init).log().abs().mean().item() for name, p in gaussians(bnn).items()}
 
 
 def _iou(before: dict[str, Tensor], now: dict[str, Tensor]) -> float:

@@ -10,6 +10,9 @@ from torch import Tensor, nn
 from ssvi import flops
 from ssvi.analysis.opened import OpenRun
 from ssvi.flops import LayerCost
+from ssvi.held import is_random
+from ssvi.methods import METHODS
+from ssvi.mixture import Mixture
 from ssvi.nn import TWINS, BayesLayer
 from ssvi.support import SparsePosterior
 
@@ -18,38 +21,40 @@ def cost(run: OpenRun, samples: int) -> dict[str, Any]:
     """Weights, bytes, FLOPs and seconds of a run."""
     epochs = run.folder.metrics()
     x = torch.zeros(1, run.about["channels"], run.about["size"], run.about["size"])
-    layers = flops.per_layer(run.net, x)
-    steps = epochs[-1]["step"] if epochs else 0
+    one = run.net.members[-1] if isinstance(run.net, Mixture) else run.net
+    layers = flops.per_layer(one, x)
+    steps = run.recipe.epochs * (epochs[-1]["step"] // len(epochs)) if epochs else 0  # of one network
     return _weights(run.net) | {
+        "unit": METHODS[run.recipe.method].unit,
         "disk_bytes": run.model_bytes,
         "memory_bytes": _bytes(run.net),
-        "memory_bytes_dense_vi": _dense_vi_bytes(run.net),
-        "training_flops": flops.training(
-            run.net, x, steps=steps, batch_size=run.recipe.batch_size, updates=_updates(run, steps)
-        ),
+        "memory_bytes_dense_vi": _dense_vi_bytes(one),
+        "training_flops": sum(line["flops"] for line in epochs),
         "training_flops_dense_vi": 2 * run.recipe.batch_size * steps * _dense_vi_step(layers),
-        "inference_flops": flops.inference(run.net, x, samples if _posteriors(run.net) else 1),
+        "inference_flops": flops.inference(run.net, x, samples if is_random(run.net) else 1),
         "inference_flops_dense_vi": 2 * samples * sum(layer.dense for layer in layers),
         "training_seconds": sum(line["seconds"] for line in epochs),
+        "peak_memory_bytes": max((line["peak_memory_bytes"] for line in epochs), default=0),
     }
 
 
 def _weights(net: nn.Module) -> dict[str, Any]:
-    """Numbers of weights of Linear and Conv layers: all, live, and the sparsity of the layers that are sparse."""
+    """Weights of Linear and Conv layers: all, live, the sparsity of the layers that are sparse, and that of all.
+
+    Of one network: a mixture has the mean of its networks.
+    """
     made = _posteriors(net)
     plain = sum(weight.numel() for weight in _plain_weights(net))
     sparse = [p for p in made if p.s < p.d]
+    d, s = plain + sum(p.d for p in made), plain + sum(p.s for p in made)
+    networks = len(net.members) if isinstance(net, Mixture) else 1
     return {
-        "weights": plain + sum(p.d for p in made),
-        "live_weights": plain + sum(p.s for p in made),
+        "networks": networks,
+        "weights": d // networks,
+        "live_weights": s / networks,
         "sparsity": 1 - sum(p.s for p in sparse) / sum(p.d for p in sparse) if sparse else 0.0,
+        "sparsity_of_all": 1 - s / d,
     }
-
-
-def _updates(run: OpenRun, steps: int) -> int:
-    """Batches that also gave a dense gradient: mc_steps for each update of gamma."""
-    recipe = run.recipe
-    return round(recipe.until * steps) // recipe.every * recipe.mc_steps if recipe.method == "ssvi" else 0
 
 
 def _dense_vi_step(layers: list[LayerCost]) -> int:

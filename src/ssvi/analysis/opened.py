@@ -21,7 +21,7 @@ from ssvi.runfolder import RunError, RunFolder
 
 BATCH = 250
 
-FORMAT = 1
+FORMAT = 2
 """Of the results that a run folder keeps; raised when their keys change, so that old ones are computed again."""
 
 

@@ -12,9 +12,9 @@ from ssvi.analysis.cost import cost
 from ssvi.analysis.opened import OpenRun
 from ssvi.analysis.progress import Track, quiet
 from ssvi.evaluate import HEADLINE, Evaluation, score
-from ssvi.held import at_mean
-from ssvi.nn import BayesLayer
-from ssvi.outputs import Outputs
+from ssvi.held import at_mean, is_random
+from ssvi.mixture import Mixture
+from ssvi.outputs import Outputs, collect
 
 CURVE = 100
 """Points of the risk-coverage curve that are kept."""
@@ -33,6 +33,7 @@ def assess(run: OpenRun, samples: int = 5, seed: int = 0, track: Track = quiet) 
         "samples": found.samples,
         "seed": seed,
         "metrics": with_intervals(found),
+        "point": "last network" if isinstance(run.net, Mixture) else "posterior mean",
         "at_mean": _at_mean(run, found, track),
         "entropy": found.entropy,
         "mutual_information": found.mutual_information,
@@ -51,8 +52,11 @@ def with_intervals(found: Evaluation) -> dict[str, dict[str, float]]:
 
 
 def _at_mean(run: OpenRun, found: Evaluation, track: Track) -> dict[str, float]:
-    """The same numbers with theta = mu; those of a deterministic network are these."""
-    if any(isinstance(m, BayesLayer) for m in run.net.modules()):
+    """The same numbers with theta = mu, or those of a mixture's last network; a deterministic network has these only."""
+    if isinstance(run.net, Mixture):
+        batches = track(run.batches(run.test), "last network")
+        found = score(collect(run.net.members[-1], batches, 1))
+    elif is_random(run.net):
         with at_mean(run.net):
             found = score(run.outputs(run.test, 1, 0, "posterior mean", track))
     return {name: getattr(found, name) for name in HEADLINE}

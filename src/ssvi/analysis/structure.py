@@ -8,6 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from ssvi import criteria, kernels
+from ssvi.mixture import Mixture
 from ssvi.nn import TWINS, BayesLayer, layers
 from ssvi.posterior import SparseGaussian
 from ssvi.support import SparsePosterior
@@ -18,7 +19,11 @@ TEXTBOOK = "snr_abs_textbook"
 
 @torch.no_grad()
 def layer_rows(net: nn.Module) -> list[dict[str, Any]]:
-    """A row for every Linear and Conv layer, in the order of the network; a tied posterior comes once."""
+    """A row for every Linear and Conv layer, in the order of the network; a tied posterior comes once.
+
+    Of a mixture the last network is shown.
+    """
+    net = net.members[-1] if isinstance(net, Mixture) else net
     seen: set[SparsePosterior] = set()
     rows = []
     for name, module in net.named_modules():
@@ -38,7 +43,7 @@ def _posterior_row(layer: BayesLayer) -> dict[str, Any]:
         "d": posterior.d,
         "s": posterior.s,
         "density": posterior.density,
-        "sigma_start": posterior.sigma_init.item() if spread else None,
+        "sigma_start": posterior.sigma_init.item() if isinstance(posterior, SparseGaussian) else None,
         "sigma": posterior.sigma.median().item() if spread else None,
         "dead_units": dead_units(posterior),
         "snr": (posterior.mu.abs() / posterior.sigma).median().item() if spread else None,

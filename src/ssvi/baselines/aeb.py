@@ -12,7 +12,7 @@ is one run, from the network as it is (the authors train a dense one first).
 from __future__ import annotations
 
 import math
-from collections.abc import Collection
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -72,6 +72,7 @@ class Prior:
         if "sigma" in what:
             self.sigma2 += step * (self.best_sigma() ** 2 - self.sigma2)
 
+    @torch.no_grad()
     def responsibility(self) -> Tensor:
         """P(gamma = 1 | w): the sigmoid of log(delta / (1 - delta)) + log N(w; 0, sigma^2 v1) - log Laplace(w; 0, sigma v0).
 
@@ -112,7 +113,8 @@ class SpikeAndSlab:
         steps: the number of optimiser steps of the run.
         v0: scale of the Laplace spike. The pull on a weight is at most 1 / (v0 N) per example, whatever its size.
         v1: variance of the Gaussian slab. At most 1 / (v1 N) is the weight decay of a weight with rho = 1; lr times that
-            must stay below 2 (1 + momentum).
+            must stay below 2 (1 + momentum). What counts is v0 N and v1 N: the authors' (0.005, 1e-5), made for N =
+            50 000, turn a network for 1000 digits into zeros, where our weak defaults had the best validation NLL.
         dense: names of Linear or Conv layers that are not pruned; like biases they have plain weight decay.
         a, b: of the prior of delta; by default the number of sparse weights, as the authors'.
         nu, lam: of the prior of sigma^2; the authors'. lam = 1 would centre it where sigma^2 starts.
@@ -131,8 +133,8 @@ class SpikeAndSlab:
         train_size: int,
         density: float,
         steps: int,
-        v0: float = 0.1,
-        v1: float = 5e-4,
+        v0: float = 1.0,
+        v1: float = 0.1,
         dense: Collection[str] = (),
         a: float | None = None,
         b: float | None = None,
@@ -149,15 +151,15 @@ class SpikeAndSlab:
         sparse = _sparse_weights(net, dense)
         total = sum(weight.numel() for weight in sparse.values())
         a, b, gap = (total if a is None else a), (total if b is None else b), (steps / 1000 if gap is None else gap)
-        _check(train_size=train_size, steps=steps, v0=v0, v1=v1, nu=nu, lam=lam, gap=gap)
-        _check_shares(density, hold, a, b, adapt)
+        _check(train_size=train_size, density=density, steps=steps, v0=v0, v1=v1, a=a, b=b, nu=nu, lam=lam, gap=gap,
+               hold=hold, adapt=adapt)  # fmt: skip
         self.priors = {name: Prior(weight, v0, v1, a, b, nu, lam) for name, weight in sparse.items()}
         taken = {id(weight) for weight in sparse.values()}
         self.others = [parameter for parameter in net.parameters() if id(parameter) not in taken]
         self.final = dict(zip(sparse, uniform([tuple(w.shape) for w in sparse.values()], density), strict=True))
         self.train_size, self.weight_decay, self.what = train_size, weight_decay, adapt
         self.gain: Schedule = lambda t: min(1.0, 50 / gap * C / (A + 50 * t / gap) ** p)
-        self.share = pruning(gap, until=steps - round(hold * steps))
+        self.share = pruning(gap, until=max(1, steps - round(hold * steps)))
         self.t = 0
         self._last: tuple[Tensor, Tensor] | None = None
 
@@ -266,18 +268,17 @@ def _sparse_weights(net: nn.Module, dense: Collection[str]) -> dict[str, nn.Para
     return {name: weight for weight, name in found.items()}
 
 
-def _check(**positive: float) -> None:
-    for name, value in positive.items():
-        if isinstance(value, bool) or not value > 0:
-            raise ValueError(f"{name}={value!r} must be a positive number")
+_RULES: list[tuple[tuple[str, ...], Callable[[Any], bool], str]] = [
+    (("train_size", "steps", "v0", "v1", "nu", "lam", "gap"), lambda v: v > 0, "positive"),
+    (("density",), lambda v: 0 < v <= 1, "in (0, 1]: 0.05 keeps 5 % of the weights"),
+    (("hold",), lambda v: 0 <= v <= 1, "in [0, 1]: a share of the steps"),
+    (("a", "b"), lambda v: v > 1, "above 1, so that delta stays inside (0, 1)"),
+    (("adapt",), lambda v: set(v) <= {"rho", "delta", "sigma"}, "some of 'rho', 'delta', 'sigma'"),
+]
 
 
-def _check_shares(density: float, hold: float, a: float, b: float, adapt: Collection[str]) -> None:
-    if not 0 < density <= 1:
-        raise ValueError(f"density={density!r} must be in (0, 1]: 0.05 keeps 5 % of the weights")
-    if not 0 <= hold <= 1:
-        raise ValueError(f"hold={hold!r} must be in [0, 1]: a share of the steps")
-    if not (a > 1 and b > 1):
-        raise ValueError(f"a={a!r} and b={b!r} must be above 1, so that delta stays inside (0, 1)")
-    if unknown := set(adapt) - {"rho", "delta", "sigma"}:
-        raise ValueError(f"adapt={sorted(unknown)}: take some of rho, delta, sigma")
+def _check(**values: Any) -> None:
+    for names, holds, must in _RULES:
+        for name in names:
+            if not holds(values[name]):
+                raise ValueError(f"{name}={values[name]!r} must be {must}")

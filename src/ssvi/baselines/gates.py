@@ -13,14 +13,23 @@ from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ssvi.convert import NORMALISATION, _become_bayesian, mean
 from ssvi.held import Held
 from ssvi.nn import TWINS, BayesLayer
+from ssvi.posterior import SparsePoint
 
 Net = TypeVar("Net", bound=nn.Module)
 
-NORMS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
+NORMS = nn.modules.batchnorm._BatchNorm
+POOLS: dict[type[nn.Module], Callable[..., Tensor]] = {
+    nn.MaxPool1d: F.avg_pool1d,
+    nn.MaxPool2d: F.avg_pool2d,
+    nn.MaxPool3d: F.avg_pool3d,
+}
+"""The pooling that reaches every position from which a maximum may come."""
 
 
 class Gate(Held):
@@ -45,6 +54,13 @@ class Gate(Held):
         """KL(q(z) || p(z)), summed over the channels."""
         raise NotImplementedError
 
+    def close_below(self, threshold: float, score: Tensor) -> None:
+        """Remove the channels with a lower score for good. The best one stays, or the network would be cut."""
+        if torch.isnan(score).any():
+            raise FloatingPointError("NaN among the parameters of a gate; nothing was removed. Lower the learning rate")
+        score = score.masked_fill(~self.alive, -torch.inf)
+        self.alive.copy_((score >= threshold) | (score == score.max()))
+
     def forward(self, y: Tensor) -> Tensor:
         """z y, with a z for each example; or with the z that is held."""
         z = self.draw(len(y)) if self.theta is None else self.theta.unsqueeze(0)
@@ -56,7 +72,13 @@ def places(net: nn.Module) -> dict[str, int]:
 
     Which BatchNorm follows a layer is read from the order in which the network registers its modules.
     """
-    affine = [(n, m) for n, m in net.named_modules() if type(m) in TWINS or isinstance(m, (*NORMS, BayesLayer))]
+    for name, module in net.named_modules():
+        if isinstance(module, NORMALISATION) and not isinstance(module, NORMS):
+            raise ValueError(
+                f"{name} is a {type(module).__name__}, which undoes a gate or mixes its channel with others: "
+                "gates need a network with BatchNorm or without normalisation"
+            )
+    affine = [(n, m) for n, m in net.named_modules() if type(m) in TWINS or isinstance(m, (NORMS, BayesLayer))]
     weighted = [i for i, (_, m) in enumerate(affine) if not isinstance(m, NORMS)]
     found = {}
     for i in weighted[:-1]:
@@ -78,15 +100,21 @@ def gated(net: Net, make: Callable[[int], Gate]) -> Net:
     """A copy of `net` with a gate `make(channels)` at each place."""
     made = copy.deepcopy(net)
     for name, channels in places(made).items():
-        module = made.get_submodule(name)
-        module.gate = make(channels)
-        module.register_forward_hook(_through_gate)
+        put(made.get_submodule(name), make(channels).to(next(made.parameters())))
     return made
+
+
+def put(module: nn.Module, gate: Gate) -> None:
+    """Let what comes out of a module go through a gate."""
+    module.gate = gate
+    module.register_forward_hook(_through_gate)
 
 
 def _through_gate(module: nn.Module, args: tuple[Any, ...], y: Tensor) -> Tensor:
     gate = module.gate
     assert isinstance(gate, Gate)
+    if isinstance(module, nn.Linear):  # its channels are the last dimension, also of a sequence
+        return gate(y.movedim(-1, 1)).movedim(1, -1)
     return gate(y)
 
 
@@ -97,16 +125,33 @@ def gates(net: nn.Module) -> Iterator[tuple[str, Gate]]:
 
 @torch.no_grad()
 def folded(net: Net) -> Net:
-    """A copy without gates, each one's held or mean value multiplied into the weight and bias of its module."""
+    """A copy without gates, each one's held or mean value multiplied into the weight and bias of its module.
+
+    The layers under a gate must be torch's own or sparse points: take `mean` of a network with Gaussian ones first.
+    """
     made = copy.deepcopy(net)
     for (name, gate), (_, copied) in zip(gates(net), list(gates(made)), strict=True):
         module = made.get_submodule(name)
         z = (gate.center if gate.theta is None else gate.theta) * gate.alive
-        for parameter in (module.weight, module.bias):
-            if isinstance(parameter, nn.Parameter):
-                parameter.mul_(z.view(-1, *[1] * (parameter.dim() - 1)))
+        _multiply(name, module, z)
         _take_off(module, copied)
     return made
+
+
+def _multiply(name: str, module: nn.Module, z: Tensor) -> None:
+    if isinstance(module, BayesLayer):
+        posterior = module.posterior
+        if not isinstance(posterior, SparsePoint):
+            raise ValueError(
+                f"the weights of {name} are random, and one number cannot be folded in: take ssvi.mean(net)"
+            )
+        posterior.mu.mul_(z[posterior.index.long() // (posterior.d // len(z))])
+    elif isinstance(module.weight, nn.Parameter):
+        module.weight.mul_(z.view(-1, *[1] * (module.weight.dim() - 1)))
+    else:
+        raise ValueError(f"{name} has no weight that could take up its gate: make it with affine=True")
+    if isinstance(module.bias, nn.Parameter):
+        module.bias.mul_(z)
 
 
 def _take_off(module: nn.Module, gate: Gate) -> None:
@@ -122,15 +167,15 @@ def live(net: nn.Module, x: Tensor) -> dict[str, Tensor]:
     """For each Linear and Conv layer the mask of the weights that the output can depend on, for inputs like `x`.
 
     A weight is dead if it is zero, or if it belongs to a removed channel: then everything that feeds it or that it feeds
-    is multiplied by zero. To see which are, every weight that is not zero is set to one and every bias to zero: all is
-    positive now, nothing can cancel and no ReLU can close, so the gradient of the output says it.
+    is multiplied by zero. To see which are, everything that is not zero is made positive: nothing can cancel and no ReLU
+    can close, so the gradient of the output says it. A sparse layer is seen at its mean.
     """
-    ones = copy.deepcopy(net).double().eval()
-    weights = {name: m.weight for name, m in ones.named_modules() if type(m) in TWINS}
-    for module in ones.modules():
-        _to_ones(module)
+    reach = mean(net, dense=True).double().eval()
+    weights = {name: m.weight for name, m in reach.named_modules() if type(m) in TWINS}
+    for module in reach.modules():
+        _make_positive(module)
     with torch.enable_grad():
-        y = ones(torch.ones_like(x[:1], dtype=torch.float64)).sum()
+        y = reach(torch.ones_like(x[:1], dtype=torch.float64)).sum()
         gradients = torch.autograd.grad(y, list(weights.values()), allow_unused=True)
     return {
         name: torch.zeros_like(w, dtype=torch.bool) if g is None else (g != 0) & (w != 0)
@@ -138,12 +183,58 @@ def live(net: nn.Module, x: Tensor) -> dict[str, Tensor]:
     }
 
 
-def _to_ones(module: nn.Module) -> None:
-    """The module with positive weights of one, no bias, and statistics that change nothing."""
-    if type(module) in TWINS or isinstance(module, NORMS):
-        for name, value in (("weight", 1.0), ("bias", 0.0), ("running_mean", 0.0), ("running_var", 1.0)):
-            tensor = getattr(module, name, None)
-            if isinstance(tensor, Tensor):
-                tensor.copy_((tensor != 0) * value if name == "weight" else torch.full_like(tensor, value))
+def _make_positive(module: nn.Module) -> None:
+    """Weights, biases and open gates become positive, of a size that keeps the output near one; nothing is normalised
+    any more, and the mean of a pool stands for its maximum, which could come from any position."""
+    if type(module) in TWINS:
+        for parameter in (p for p in (module.weight, module.bias) if isinstance(p, nn.Parameter)):
+            parameter.requires_grad_().copy_((parameter != 0) / parameter[0].numel())
     elif isinstance(module, Gate):
         module.held = module.alive.double()
+    elif isinstance(module, NORMS):
+        module.register_forward_hook(_positive_norm, prepend=True)  # before the gate's
+    elif type(module) in POOLS and not module.return_indices:
+        module.register_forward_hook(_mean_of_pool)
+
+
+def _positive_norm(norm: nn.modules.batchnorm._BatchNorm, args: tuple[Tensor], y: Tensor) -> Tensor:
+    """x where the norm has a weight, and 1 added where it gives something to a channel that gets nothing."""
+    (x,) = args
+    nothing = x.new_zeros(1, norm.num_features)
+    statistics = (norm.running_mean, norm.running_var) if norm.track_running_stats else (nothing[0], nothing[0] + 1)
+    given = F.batch_norm(nothing, *statistics, norm.weight, norm.bias, eps=norm.eps)
+    passed = x.movedim(1, -1) if norm.weight is None else x.movedim(1, -1) * (norm.weight != 0)
+    return (passed + (given != 0)).movedim(-1, 1)
+
+
+def _mean_of_pool(pool: Any, args: tuple[Tensor], y: Tensor) -> Tensor:
+    average = POOLS[type(pool)](*args, pool.kernel_size, pool.stride, pool.padding, pool.ceil_mode)
+    return average if average.shape == y.shape else y  # a dilated pool has no average
+
+
+@torch.no_grad()
+def sparsified(net: Net, live: dict[str, Tensor]) -> Net:
+    """A copy with the live weights alone: a plain layer becomes a sparse point, the posterior of another is restricted.
+
+    A layer without any keeps its largest weight, since there is no empty one; it is dead, so it changes nothing.
+    """
+    made = copy.deepcopy(net)
+    points: dict[Tensor, SparsePoint] = {}
+    for name, mask in live.items():
+        layer = made.get_submodule(name)
+        if isinstance(layer, BayesLayer):
+            posterior = layer.posterior
+            posterior.restrict_to(_positions(mask.flatten()[posterior.index.long()], posterior.mu))
+        else:
+            weight = layer.weight
+            assert isinstance(weight, nn.Parameter)
+            if weight not in points:  # tied layers share one again
+                index, flat = _positions(mask.flatten(), weight.flatten()), weight.detach().flatten()
+                points[weight] = SparsePoint(tuple(weight.shape), index, flat[index].clone())
+            _become_bayesian(layer, points[weight])
+    return made
+
+
+def _positions(mask: Tensor, weight: Tensor) -> Tensor:
+    found = mask.nonzero().flatten()
+    return found if found.numel() else weight.abs().argmax().unsqueeze(0)

@@ -7,8 +7,9 @@ import sys
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import median
+
+from ssvi.memory import peak
 
 Work = Callable[[], None]
 
@@ -49,16 +50,8 @@ def training_peak(kind: str, density: float) -> int:
     """Peak size of this process above what importing everything takes, after two steps of ResNet-18 at batch 128."""
     from ssvi.bench.cases import training_step
 
-    before = _peak()
+    before = peak()
     step = training_step(kind, density)
     step()
     step()
-    return _peak() - before
-
-
-def _peak() -> int:
-    """The largest resident size of this program so far. Not ru_maxrss: that begins with the size of the parent."""
-    for line in Path("/proc/self/status").read_text().splitlines():
-        if line.startswith("VmHWM:"):
-            return int(line.split()[1]) * 1024
-    raise RuntimeError("peak memory is measured on Linux only: leave out --only memory")
+    return peak() - before

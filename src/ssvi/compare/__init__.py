@@ -1,10 +1,20 @@
 """`ssvi compare`: a grid of methods, densities and seeds, trained where runs are missing, told in the paper's tables."""
 
-from ssvi.compare.grid import Planned, methods, plan, refuse_changes
-from ssvi.compare.tables import Row, measure, rows, section, tables, write_section
+from ssvi.compare.grid import Planned, plan, refuse_changes
+from ssvi.compare.numbers import Row, measure, rows
+from ssvi.compare.tables import section, tables, write_section
 from ssvi.compare.training import Outcome, train_missing
 
 __all__ = [
-    "Outcome", "Planned", "Row", "measure", "methods", "plan", "refuse_changes", "rows", "section", "tables",
-    "train_missing", "write_section",
-]  # fmt: skip
+    "Outcome",
+    "Planned",
+    "Row",
+    "measure",
+    "plan",
+    "refuse_changes",
+    "rows",
+    "section",
+    "tables",
+    "train_missing",
+    "write_section",
+]

@@ -5,41 +5,13 @@ The name of a folder says all that tells the runs of a grid apart, so a later ca
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from ssvi.config import FIELDS, Recipe, RecipeError
+from ssvi.methods import METHODS
 from ssvi.runfolder import RunError, RunFolder
-
-
-class Facts(Protocol):
-    """What a comparison must know of a method."""
-
-    @property
-    def unit(self) -> str:
-        """What it removes: weight, channel or none."""
-
-    @property
-    def targets(self) -> bool:
-        """Whether `density` sets its sparsity. If not, it is dense, or its sparsity is an outcome."""
-
-
-@dataclass(frozen=True)
-class _Known:
-    unit: str
-    targets: bool
-
-
-def methods() -> Mapping[str, Facts]:
-    """Every method that can be trained, by name."""
-    return {
-        "ssvi": _Known("weight", True),
-        "vi": _Known("none", False),
-        "deterministic": _Known("none", False),
-        "static": _Known("weight", True),
-    }
 
 
 @dataclass(frozen=True)
@@ -48,7 +20,6 @@ class Planned:
 
     recipe: Recipe
     path: Path
-    unit: str
     density: float | None
 
     @property
@@ -67,30 +38,43 @@ class Planned:
         return (self.path / "recipe.toml").is_file()
 
     @property
+    def epochs(self) -> int:
+        """Epochs that it takes."""
+        return self.recipe.all_epochs
+
+    @property
     def epochs_done(self) -> int:
         """Epochs that are trained."""
         if self.folder.finished:
-            return self.recipe.epochs
+            return self.epochs
         file = self.path / "metrics.jsonl"
-        return min(file.read_bytes().count(b"\n") if file.is_file() else 0, self.recipe.epochs)
+        return min(file.read_bytes().count(b"\n") if file.is_file() else 0, self.epochs)
 
 
-def plan(base: Recipe, names: Sequence[str], densities: Sequence[float], seeds: Sequence[int], out: Path) -> list[Planned]:  # fmt: skip
-    """Every run: once per seed, and once per density where the method aims at one; others keep that of the recipe."""
-    known = methods()
+def plan(
+    recipes: Sequence[Recipe], densities: Sequence[float] | None, seeds: Sequence[int], out: Path
+) -> list[Planned]:
+    """Every run of the methods, of which each has its recipe: once per seed and, where it aims at one, per density."""
     return [
-        _planned(base.replace(method=name, seed=seed), density, known[name].unit, out)
-        for name in names
-        for density in (densities if known[name].targets else (None,))
+        _planned(recipe.replace(seed=seed), density, out)
+        for recipe in recipes
+        for density in _densities(recipe, densities)
         for seed in seeds
     ]
 
 
-def _planned(recipe: Recipe, density: float | None, unit: str, out: Path) -> Planned:
+def _densities(recipe: Recipe, asked: Sequence[float] | None) -> Sequence[float | None]:
+    """Those that were asked for, or that of the recipe; a method that does not aim at one is trained once."""
+    if not METHODS[recipe.method].targets:
+        return [None]
+    return [recipe.density] if asked is None else asked
+
+
+def _planned(recipe: Recipe, density: float | None, out: Path) -> Planned:
     if density is None:
-        return Planned(recipe, out / f"{recipe.method}-seed{recipe.seed}", unit, None)
+        return Planned(recipe, out / f"{recipe.method}-seed{recipe.seed}", None)
     recipe = recipe.replace(density=density)
-    return Planned(recipe, out / f"{recipe.method}-{recipe.density!r}-seed{recipe.seed}", unit, recipe.density)
+    return Planned(recipe, out / f"{recipe.method}-{recipe.density!r}-seed{recipe.seed}", recipe.density)
 
 
 def refuse_changes(runs: Sequence[Planned]) -> None:

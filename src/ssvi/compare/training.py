@@ -62,15 +62,16 @@ def command(run: Planned, recipe: str, data_dir: Path | None) -> list[str]:
     """`ssvi train`, from the start or from where the run is."""
     what = ["--resume", str(run.path)]
     if not run.begun:
-        what = [recipe, *flags(config.load(recipe), run.recipe), "--out", str(run.path)]
+        what = [recipe, *flags(config.load(recipe, run.recipe.method), run.recipe), "--out", str(run.path)]
     where = [] if data_dir is None else ["--data-dir", str(data_dir)]
     return [sys.executable, "-m", "ssvi", "train", *what, *where, "--json"]
 
 
 def flags(base: Recipe, wanted: Recipe) -> list[str]:
-    """What turns one recipe into the other on the command line."""
-    pairs = {name: (getattr(base, name), getattr(wanted, name)) for name in FIELDS}
-    return [_flag("--" + name.replace("_", "-"), new) for name, (old, new) in pairs.items() if old != new]
+    """What makes the wanted recipe from that of its method, on the command line."""
+    pairs = {name: (getattr(base, name), getattr(wanted, name)) for name in FIELDS if name != "method"}
+    changed = [_flag("--" + name.replace("_", "-"), new) for name, (old, new) in pairs.items() if old != new]
+    return [f"--method={wanted.method}", *changed]
 
 
 def _flag(name: str, value: Any) -> str:

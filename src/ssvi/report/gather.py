@@ -11,6 +11,7 @@ from ssvi.analysis import OpenRun, assess, layer_rows, separate
 from ssvi.analysis.outside import NOISE, file_name
 from ssvi.analysis.progress import Track, quiet
 from ssvi.data import DataError
+from ssvi.methods import METHODS
 from ssvi.report.images import thumbnail
 
 
@@ -35,10 +36,9 @@ class Gathered:
     @property
     def what(self) -> str:
         """Method, sparsity and network in a few words."""
-        method = {"ssvi": "SSVI", "vi": "dense VI", "deterministic": "deterministic", "static": "static sparse VI"}
         sparsity = self.evaluation["cost"]["sparsity"]
         sparse = f", {100 * sparsity:.3g} % sparse" if sparsity else ""
-        name = method.get(self.recipe["method"], self.recipe["method"])
+        name = METHODS[self.recipe["method"]].title
         return f"{name}{sparse}, {self.recipe['model']} on {self.recipe['data']}"
 
 
