@@ -45,6 +45,7 @@ LEVELS = [
         "cli_options",
         "cli_bench",
         "cli_compare",
+        "cli_tune",
     },
     {"demo", "demo_picture"},
 ]

@@ -68,6 +68,7 @@ _MAKE: dict[str, Callable[[Recipe, nn.Module], nn.Module]] = {
     "ssvi": _gaussian(),
     "vi": _gaussian(1.0),
     "snr-prune": _gaussian(1.0),
+    "snr-finetune": _gaussian(1.0),
     "vd": _gaussian(1.0),
     "rigl": _point,
     "set": _point,

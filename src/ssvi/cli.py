@@ -18,6 +18,7 @@ from ssvi.cli_evaluate import corrupt_command, evaluate_command, ood_command
 from ssvi.cli_inspect import inspect_command, predict_command
 from ssvi.cli_report import report_command
 from ssvi.cli_train import train_command
+from ssvi.cli_tune import tune_command
 from ssvi.config import RecipeError
 from ssvi.data import NAMES, DataError
 from ssvi.doctor import findings
@@ -54,6 +55,7 @@ def cli() -> None:
 
 cli.add_command(train_command)
 cli.add_command(compare_command)
+cli.add_command(tune_command)
 cli.add_command(bench_command)
 cli.add_command(evaluate_command)
 cli.add_command(ood_command)

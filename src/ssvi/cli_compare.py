@@ -53,12 +53,12 @@ def compare_command(
     overrides a field of the recipe, for all runs.
     """
     at_once, name = jobs or os.cpu_count() or 1, Path(recipe).stem
-    recipes = [_recipe(recipe, method, flags, at_once) for method in _methods(methods)]
+    recipes = [recipe_of(recipe, method, flags, at_once) for method in methods_of(methods)]
     aims = None if densities is None else _list("--densities", densities, float, "numbers such as 0.05,0.1")
     folder, chosen = out or Path("compare") / name, _list("--seeds", seeds, int, "whole numbers such as 0,1,2")
     runs = compare.plan(recipes, aims, chosen, folder)
     compare.refuse_changes(runs)
-    failures = _train(runs, recipe, at_once, data_dir)
+    failures = train_runs(runs, recipe, at_once, data_dir)
     found = compare.measure(runs, failures, drawn, data_dir, bar)
     about = _about(recipes, drawn, at_once) | {"recipe": recipe, "seeds": chosen}
     _tell(found, about, write, as_json)
@@ -72,13 +72,14 @@ def compare_command(
 compare_command.params = [flag for flag in compare_command.params if flag.name not in SET_HERE]
 
 
-def _recipe(name: str, method: str, flags: dict[str, Any], jobs: int) -> Recipe:
+def recipe_of(name: str, method: str, flags: dict[str, Any], jobs: int) -> Recipe:
     """The recipe of a method; several runs at a time have a thread each, unless --threads says otherwise."""
     given = {key: value for key, value in flags.items() if value is not None}
     return resolve(name, ({"threads": 1} if jobs > 1 else {}) | given | {"method": method}, None)
 
 
-def _methods(text: str | None) -> list[str]:
+def methods_of(text: str | None) -> list[str]:
+    """The methods that were asked for, or all."""
     known = ", ".join(METHODS)
     chosen = list(METHODS) if text is None else _list("--methods", text, str, f"some of {known}")
     if unknown := [method for method in chosen if method not in METHODS]:
@@ -97,7 +98,7 @@ def _list(flag: str, text: str, kind: Callable[[str], T], must: str) -> list[T]:
     return found
 
 
-def _train(runs: Sequence[Planned], recipe: str, jobs: int, data_dir: Path | None) -> dict[str, str]:
+def train_runs(runs: Sequence[Planned], recipe: str, jobs: int, data_dir: Path | None) -> dict[str, str]:
     """What failed; a signal ends the command here."""
     with Bars(runs) as bars:
         outcome = compare.train_missing(runs, recipe, jobs, data_dir, bars)

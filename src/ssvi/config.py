@@ -71,9 +71,9 @@ class Recipe:
         "of pruning: log alpha of vd and group-vd, signal-to-noise of sbp; 'own' is 3, 3 and 1", "own"
     )
     prune_scope: str = _about(
-        "snr-prune: 'layer' keeps the same share of each layer, 'global' ranks them together", "layer"
+        "snr-prune and snr-finetune: 'layer' keeps the same share of each layer, 'global' ranks them together", "layer"
     )
-    finetune: float = _about("snr-prune: share of the epochs after the pruning, gamma fixed", 0.0)
+    finetune: float = _about("snr-finetune: share of the epochs after the pruning, gamma fixed", 0.25)
     members: int = _about("networks of an ensemble, or states that a sampler (aeb, mbnn) keeps", 5)
     burn_in: float = _about("share of the epochs in which a sampler's learning rate falls and no state is kept", 0.5)
     lr_floor: float = _about("the share of lr that a sampler keeps after the burn-in", 0.01)
@@ -102,7 +102,7 @@ class Recipe:
 
     def to_toml(self) -> str:
         """All fields, as a recipe file."""
-        return "".join(f"{f.name} = {_toml(getattr(self, f.name))}\n" for f in fields(self))
+        return "".join(f"{f.name} = {toml(getattr(self, f.name))}\n" for f in fields(self))
 
 
 _RULES: dict[str, tuple[Any, str]] = {
@@ -112,7 +112,7 @@ _RULES: dict[str, tuple[Any, str]] = {
     "method": (lambda v: v in METHODS, f"one of {', '.join(METHODS)}"),
     "threshold": (lambda v: v == "own" or isinstance(word_or_number(v), float), "'own' or a number"),
     "prune_scope": (lambda v: v in ("layer", "global"), "layer or global"),
-    "finetune": (lambda v: 0 <= v < 1, "in [0, 1): a share of the epochs"),
+    "finetune": (lambda v: 0 < v < 1, "in (0, 1): a share of the epochs"),
     "members": (lambda v: v >= 1, "at least 1"),
     "burn_in": (lambda v: 0 <= v < 1, "in [0, 1): a share of the epochs"),
     "lr_floor": (lambda v: 0 <= v <= 1, "in [0, 1]: a share of lr"),
@@ -195,11 +195,12 @@ def _coerce(key: str, value: Any) -> Any:
     return value
 
 
-def _toml(value: Any) -> str:
+def toml(value: Any) -> str:
+    """A value as TOML writes it."""
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, tuple):
-        return f"[{', '.join(map(_toml, value))}]"
+        return f"[{', '.join(map(toml, value))}]"
     if isinstance(value, str):
         return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
     return repr(value)

@@ -56,6 +56,7 @@ class _States(Course):
     """Keeps networks in the run folder; the product is their mixture."""
 
     def keep(self, epoch: int, net: nn.Module) -> None:
+        """Write a network, whole or not at all."""
         self._folder.mkdir(exist_ok=True)
         saving.save(net, self._folder / f"epoch-{epoch:06d}.safetensors")
 
@@ -137,43 +138,53 @@ class _Pruned(Course):
 
 
 class _PrunedBySNR(Course):
-    """Prunes dense VI to the density: at the end, or before the last epochs, which fine-tune it."""
-
-    def end_of_epoch(self, epoch: int) -> None:
-        """Prune before the fine-tuning."""
-        if self.recipe.finetune and epoch + 1 == self._dense_epochs:
-            self._prune()
-
-    def rewind(self, epoch: int) -> None:
-        """The parameters have the shapes of the pruned network from there on; their values will be loaded."""
-        if self.recipe.finetune and epoch >= self._dense_epochs:
-            self._cut()
+    """Prunes dense VI to the density at the end."""
 
     def product(self) -> nn.Module:
         """The pruned network."""
-        if not self.recipe.finetune:
-            self._prune()
+        self.prune()
         return self.parts.net
 
-    @property
-    def _dense_epochs(self) -> int:
-        return self.recipe.epochs - round(self.recipe.finetune * self.recipe.epochs)
+    def prune(self) -> None:
+        """Cut the network, and compute its statistics anew."""
+        self.cut()
+        recompute_batchnorm(self.parts.net, islice(self.inputs(), BATCHES))
 
-    def _cut(self) -> None:
+    def cut(self) -> None:
+        """Forget the weights with the smallest |mu|/sigma, here and in the optimiser."""
         recipe, parts = self.recipe, self.parts
         snr_prune.prune(
             parts.net, recipe.density, scope=recipe.prune_scope, dense=dense_names(recipe, self.fresh()),
             optimizer=parts.optimizer,
         )  # fmt: skip
 
-    def _prune(self) -> None:
-        self._cut()
-        recompute_batchnorm(self.parts.net, islice(self.inputs(), BATCHES))
+
+class _FineTuned(_PrunedBySNR):
+    """Prunes before the last epochs, which train the weights that are left."""
+
+    def end_of_epoch(self, epoch: int) -> None:
+        """Prune if it is time."""
+        if epoch + 1 == self._dense_epochs:
+            self.prune()
+
+    def rewind(self, epoch: int) -> None:
+        """From there on the parameters have the shapes of the pruned network; their values will be loaded."""
+        if epoch >= self._dense_epochs:
+            self.cut()
+
+    def product(self) -> nn.Module:
+        """The network that was pruned on the way."""
+        return self.parts.net
+
+    @property
+    def _dense_epochs(self) -> int:
+        return self.recipe.epochs - max(1, round(self.recipe.finetune * self.recipe.epochs))
 
 
 _COURSES: dict[str, type[Course]] = {
     "ensemble": _Ensemble, "aeb": _Chain, "mbnn": _Chain,
     "vd": _Pruned, "group-vd": _Pruned, "sbp": _Pruned, "snr-prune": _PrunedBySNR,
+    "snr-finetune": _FineTuned,
 }  # fmt: skip
 
 

@@ -25,6 +25,7 @@ METHODS = {
     "deterministic": Method("deterministic", "dense point estimate", "none", False),
     "ensemble": Method("ensemble", "several dense point estimates", "none", False, states=True),
     "snr-prune": Method("SNR pruning", "dense VI, pruned by |mu|/sigma at the end", "weight", True),
+    "snr-finetune": Method("SNR pruning, fine-tuned", "dense VI, pruned before its last epochs", "weight", True),
     "rigl": Method("RigL", "sparse point estimate, grown by gradients", "weight", True),
     "set": Method("SET", "sparse point estimate, grown at random", "weight", True),
     "static": Method("static sparse", "sparse point estimate on a fixed random support", "weight", True),

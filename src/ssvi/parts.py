@@ -14,7 +14,7 @@ from torch.optim.lr_scheduler import LambdaLR
 from ssvi import nn as bayesian
 from ssvi import schedules
 from ssvi.baselines import group_vd, sbp, vd
-from ssvi.baselines.aeb import SpikeAndSlab
+from ssvi.baselines.aeb import SpikeAndSlab, inv_temperature
 from ssvi.baselines.gates import Gate
 from ssvi.baselines.mbnn import Masks
 from ssvi.baselines.sghmc import SGHMC
@@ -52,9 +52,14 @@ class Parts:
     decay: LambdaLR
     loss: Loss | None = None
     rule: Subspace | SpikeAndSlab | Masks | None = None
+    cooling: schedules.Schedule | None = None
+    """Inverse temperature of a sampler, by step."""
 
     def after(self, x: Tensor, y: Tensor) -> int:
         """What the method does after an optimiser step; returns how many weights or channels moved."""
+        if self.cooling is not None:
+            for group in self.optimizer.param_groups:
+                group["inv_temperature"] = self.cooling(self.decay.last_epoch)
         if isinstance(self.rule, Subspace):
             update = self.rule.step()
             return update.count if update else 0
@@ -80,7 +85,14 @@ class Parts:
             part.load_state_dict(state[name])
 
     def _named(self) -> dict[str, Any]:
-        return {k: v for k, v in vars(self).items() if v is not None and not (k == "rule" and v is self.loss)}
+        named = {
+            "net": self.net,
+            "optimizer": self.optimizer,
+            "decay": self.decay,
+            "loss": self.loss,
+            "rule": self.rule,
+        }
+        return {k: v for k, v in named.items() if v is not None and not (k == "rule" and v is self.loss)}
 
 
 def parts(recipe: Recipe, net: nn.Module, train_size: int, steps_per_epoch: int) -> Parts:
@@ -97,6 +109,8 @@ def parts(recipe: Recipe, net: nn.Module, train_size: int, steps_per_epoch: int)
     if recipe.method in _GROWTH:
         made.rule = _subspace(recipe, net, optimizer, steps)
     elif recipe.method == "aeb":
+        if recipe.temperature:  # 0.5 % colder with every thousandth of the run
+            made.cooling = inv_temperature(1 / recipe.temperature, 1.005, every=steps / 1000)
         made.loss = made.rule = SpikeAndSlab(
             net, train_size=train_size, density=recipe.density, steps=steps, v0=recipe.v0, v1=recipe.v1,
             dense=dense_names(recipe, net), weight_decay=recipe.weight_decay, hold=1 - recipe.burn_in,
@@ -109,7 +123,7 @@ def parts(recipe: Recipe, net: nn.Module, train_size: int, steps_per_epoch: int)
 
 
 _KL: dict[str, Callable[[nn.Module], Tensor]] = {
-    "ssvi": bayesian.kl, "vi": bayesian.kl, "snr-prune": bayesian.kl,
+    "ssvi": bayesian.kl, "vi": bayesian.kl, "snr-prune": bayesian.kl, "snr-finetune": bayesian.kl,
     "vd": vd.kl, "group-vd": group_vd.kl, "sbp": sbp.kl,
 }  # fmt: skip
 """The methods that maximise an ELBO, and the divergence in it."""

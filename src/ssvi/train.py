@@ -250,7 +250,7 @@ def resume(out: str | Path, data_dir: str | Path | None = None) -> tuple[Run, li
 
 
 def _check_processes(recipe: Recipe) -> None:
-    if distributed.ranks() > 1 and (recipe.method in ("aeb", "mbnn") or recipe.finetune):
+    if distributed.ranks() > 1 and recipe.method in ("aeb", "mbnn", "snr-finetune"):
         raise RunError(
             f"method={recipe.method!r} with {distributed.ranks()} processes: its weights would differ between them "
             "(its noise or its pruning is not shared); train it in one process"

@@ -24,7 +24,7 @@ def cost(run: OpenRun, samples: int) -> dict[str, Any]:
     one = run.net.members[-1] if isinstance(run.net, Mixture) else run.net
     layers = flops.per_layer(one, x)
     steps = run.recipe.epochs * (epochs[-1]["step"] // len(epochs)) if epochs else 0  # of one network
-    return _weights(run.net) | {
+    return weights(run.net) | {
         "unit": METHODS[run.recipe.method].unit,
         "disk_bytes": run.model_bytes,
         "memory_bytes": _bytes(run.net),
@@ -38,7 +38,7 @@ def cost(run: OpenRun, samples: int) -> dict[str, Any]:
     }
 
 
-def _weights(net: nn.Module) -> dict[str, Any]:
+def weights(net: nn.Module) -> dict[str, Any]:
     """Weights of Linear and Conv layers: all, live, the sparsity of the layers that are sparse, and that of all.
 
     Of one network: a mixture has the mean of its networks.

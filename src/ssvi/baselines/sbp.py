@@ -87,7 +87,9 @@ def log_normal_gates(net: nn.Module) -> dict[str, LogNormalGate]:
 
 def kl(net: nn.Module) -> Tensor:
     """KL(q || p) of the whole network, in place of `ssvi.kl`; differentiable. The weights have none."""
-    return torch.stack([gate.kl() for gate in log_normal_gates(net).values()]).sum()
+    found = log_normal_gates(net).values()
+    mu, log_sigma = (torch.cat(parts) for parts in zip(*(gate.phi for gate in found), strict=True))  # many small ones
+    return (truncated_lognormal.kl(mu, log_sigma) * torch.cat([gate.alive for gate in found])).sum()
 
 
 @torch.no_grad()

@@ -63,9 +63,9 @@ class _Cut:
 
 
 def _fraction(q: Tensor, first: int) -> Tensor:
-    """1/(1 + n q/(1 + (n+1) q/(1 + ...))) from n = `first` on; ten terms are exact for q <= 1/900."""
+    """1/(1 + n q/(1 + (n+1) q/(1 + ...))) from n = `first` on; seven terms are exact for q <= 1/900."""
     value = torch.ones_like(q)
-    for n in range(first + 9, first - 1, -1):
+    for n in range(first + 6, first - 1, -1):
         value = 1.0 / (1.0 + n * q * value)
     return value
 

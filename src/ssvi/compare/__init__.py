@@ -4,13 +4,17 @@ from ssvi.compare.grid import Planned, plan, refuse_changes
 from ssvi.compare.numbers import Row, measure, rows
 from ssvi.compare.tables import section, tables, write_section
 from ssvi.compare.training import Outcome, train_missing
+from ssvi.compare.tuning import best, judge, plan_trials
 
 __all__ = [
     "Outcome",
     "Planned",
     "Row",
+    "best",
+    "judge",
     "measure",
     "plan",
+    "plan_trials",
     "refuse_changes",
     "rows",
     "section",

@@ -1,0 +1,48 @@
+"""The settings that tuning tries: as many for each method, so that no method gets more care than another.
+
+Each is what differs from the recipe. Learning rate and strength of regularisation for most; for methods whose sparsity is
+an outcome, the dial of their sparsity. An ensemble takes the settings of `deterministic`: its members are such networks.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from typing import Any
+
+BUDGET = 6
+"""Trials for each method."""
+
+
+def _grid(**choices: tuple[Any, ...]) -> list[dict[str, Any]]:
+    return [dict(zip(choices, values, strict=True)) for values in product(*choices.values())]
+
+
+_BAYESIAN = _grid(lr=(0.05, 0.1), beta_max=(0.03, 0.1, 0.3))
+_POINT = _grid(lr=(0.02, 0.05, 0.1), weight_decay=(0.0, 5e-4))
+_PRUNED = _grid(prune_scope=("layer", "global"), beta_max=(0.1, 0.3, 1.0))
+
+TRIALS: dict[str, list[dict[str, Any]]] = {
+    "ssvi": _BAYESIAN,
+    "vi": _BAYESIAN,
+    "deterministic": _POINT,
+    "snr-prune": _PRUNED,
+    "snr-finetune": _PRUNED,
+    "rigl": _POINT,
+    "set": _POINT,
+    "static": _POINT,
+    "vd": _grid(optimizer=("adam",), lr=(1e-3, 3e-3), beta_max=(0.1, 0.3, 1.0)),
+    "group-vd": _grid(optimizer=("adam",), lr=(1e-3, 3e-3), beta_max=(0.3, 1.0, 3.0)),
+    "sbp": _grid(optimizer=("adam",), lr=(1e-3,), sigma_lr=(1e-2, 3e-2), beta_max=(0.3, 1.0, 3.0)),
+    "aeb": [
+        {"v0": v0, "v1": v1, "temperature": temperature, "weight_decay": 5e-4}
+        for (v0, v1), temperature in product(((1.0, 0.1), (0.5, 0.01)), (1e-3, 0.1, 1.0))
+    ],
+    "mbnn": _grid(lr=(0.05, 0.2), lam=(0.1, 0.2, 0.3)),
+}
+
+LIKE = {"ensemble": "deterministic"}
+"""Methods that are not tuned, and whose settings they take."""
+
+FLOORS = {"weight": 0.9, "channel": 0.5}
+"""How sparse a network must be where sparsity is an outcome: otherwise the best trial would be the one that removes
+nothing."""
