@@ -5,6 +5,7 @@ import pytest
 from ssvi import build, config
 from ssvi.cli_train import resolve
 from ssvi.config import Recipe, RecipeError
+from ssvi.parts import parts as parts_of
 
 
 @pytest.mark.parametrize("name", config.names())
@@ -35,9 +36,9 @@ def test_the_paper_recipe_has_the_authors_settings():
 def test_per_epoch_schedules_are_the_authors():
     """beta = beta_max * min(2 epoch / epochs, 1) with epoch from 1, and a learning rate that is constant in an epoch."""
     recipe = config.load("cifar10-paper").replace(model="mlp", width=8, epochs=4)
-    net = build.bayesian(recipe, build.network(recipe, 10, 1, 8))
-    parts = build.parts(recipe, net, train_size=100, steps_per_epoch=3)
-    beta = [parts.elbo.beta(step) for step in range(12)]
+    net = build.trained(recipe, build.network(recipe, 10, 1, 8))
+    parts = parts_of(recipe, net, train_size=100, steps_per_epoch=3)
+    beta = [parts.loss.beta(step) for step in range(12)]
     assert beta == pytest.approx([0.005] * 3 + [0.01] * 9)
     rates = []
     for _ in range(12):
@@ -49,8 +50,8 @@ def test_per_epoch_schedules_are_the_authors():
 
 def test_sigma_has_its_own_learning_rate_and_no_weight_decay():
     recipe = Recipe(sigma_lr=0.3, weight_decay=0.1)
-    net = build.bayesian(recipe, build.network(recipe, 10, 1, 8))
-    rest, sigma = build.parts(recipe, net, 100, 5).optimizer.param_groups
+    net = build.trained(recipe, build.network(recipe, 10, 1, 8))
+    rest, sigma = parts_of(recipe, net, 100, 5).optimizer.param_groups
     assert (rest["initial_lr"], rest["weight_decay"]) == (0.05, 0.1)
     assert (sigma["initial_lr"], sigma["weight_decay"]) == (0.3, 0.0)
     assert {id(p) for p in sigma["params"]} == {id(m.rho) for m in net.modules() if hasattr(m, "rho")}
@@ -65,7 +66,7 @@ def test_sigma_has_its_own_learning_rate_and_no_weight_decay():
         ({"epochs": 1.5}, "epochs=1.5 must be of type int"),
         ({"epochs": True}, "epochs=True must be of type int"),
         ({"per_epoch": 1}, "per_epoch=1 must be of type bool"),
-        ({"method": "hmc"}, "method='hmc' must be ssvi, vi"),
+        ({"method": "hmc"}, "method='hmc' must be one of ssvi, vi"),
         ({"warmup": 2.0}, "warmup=2.0 must be in"),
     ],
 )

@@ -75,7 +75,7 @@ def test_files_that_are_not_models(tmp_path):
     with pytest.raises(ModelFileError, match="damaged"):
         saving.load(path, net=nn.Linear(8, 8))
     save_file(load_file_of(whole, tmp_path), path, {"ssvi": '{"format": 99}'})
-    with pytest.raises(ModelFileError, match="format 99, this version reads 1"):
+    with pytest.raises(ModelFileError, match="format 99, this version reads 2"):
         saving.load(path)
 
 

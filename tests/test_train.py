@@ -17,7 +17,7 @@ from ssvi import config, runfolder, saving, train
 from ssvi.runfolder import RunError, RunFolder
 
 SMALL = config.load("digits").replace(epochs=4, width=4, batch_size=128, every=3, checkpoint_steps=2)
-TIMES = {"seconds", "images_per_second"}
+TIMES = ("seconds", "images_per_second", "peak_memory_bytes")
 
 
 def quiet(_: dict) -> None:

@@ -150,13 +150,15 @@ class Run:
 
     def _end_of_epoch(self) -> dict[str, Any]:
         """What is looked at once per epoch: the guard, validation at the posterior mean, cost, sigma and the support."""
+        bayesian = any(True for _ in layers(self.net))
+        if bayesian:
+            guard.check(self.net)
         line: dict[str, Any] = {
             "validation": self._validate(),
             "flops": self._flops(),
             "peak_memory_bytes": memory.peak(),
         }
-        if any(True for _ in layers(self.net)):
-            guard.check(self.net)
+        if bayesian:
             line |= {"sigma_drift": _drift(self.net), "iou": _iou(self.progress.indices, self._indices())}
         return line
 
