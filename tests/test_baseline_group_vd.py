@@ -217,7 +217,7 @@ def test_digits():
             optimizer.step()
             decay.step()
     x, y = data.normalise(data.test.x), data.test.y
-    small = group_vd.prune(net.eval(), x)
+    small = group_vd.prune(net.eval(), x, threshold=0.0)  # a channel is noise where alpha > 1
     probs = ssvi.predict(small, x, 5, generator=torch.Generator().manual_seed(0))
     parts = [layer.posterior for _, layer in ssvi.layers(small)]
     removed = 1 - sum(p.s for p in parts) / sum(p.d for p in parts)

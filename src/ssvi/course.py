@@ -111,11 +111,15 @@ class _Chain(_States):
         return gap
 
     def _state(self) -> nn.Module:
+        """The network as it is, with BatchNorm's statistics of its own weights and not of those that it came by."""
         net = self.parts.net
         if self.recipe.method == "mbnn":
-            return mbnn.compact(net, next(self.inputs()))
-        nonzero = {name: m.weight != 0 for name, m in net.named_modules() if type(m) in TWINS}
-        return gates.sparsified(net, nonzero)
+            state = mbnn.compact(net, next(self.inputs()))
+        else:
+            nonzero = {name: m.weight != 0 for name, m in net.named_modules() if type(m) in TWINS}
+            state = gates.sparsified(net, nonzero)
+        recompute_batchnorm(state, islice(self.inputs(), BATCHES))
+        return state
 
 
 class _Pruned(Course):

@@ -5,7 +5,7 @@ The weights are points. Every hidden channel is multiplied by a random theta_c i
 log-normal a posteriori. The KL rewards a wide q, so a channel that the data do not need drowns in noise, and goes. Train
 `to_sbp(net)` with `ELBO(net, train_size=N, beta=..., kl=sbp.kl)`, without weight decay on the gates and with a learning
 rate for them that is 10 times that of the weights or more (theirs, with Adam): log sigma starts at -5, and a channel
-is removed when it has reached about 0.
+goes when it has come to between 0 (mu = -3) and 1 (mu = 0).
 
 Where we differ from the authors' code: theta stands behind the BatchNorm and not before it (see `gates`), so that
 BatchNorm can train as usual and need not be frozen; each image has its own theta, and not each batch; and the sampler
@@ -46,7 +46,7 @@ class LogNormalGate(Gate):
         return self.mu.clamp(*RANGE), self.log_sigma.clamp(*RANGE)
 
     def kl(self) -> Tensor:
-        """KL(q || p) (Eq. 12), summed over the channels that are not removed."""
+        """KL(q || p), summed over the channels that are not removed."""
         return (truncated_lognormal.kl(*self.phi) * self.alive).sum()
 
     def draw(self, examples: int) -> Tensor:

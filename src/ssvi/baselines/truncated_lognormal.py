@@ -78,7 +78,7 @@ def _log_mills(h: Tensor) -> Tensor:
 
 def kl(mu: Tensor, log_sigma: Tensor) -> Tensor:
     """KL(q || LogU[LOW, HIGH]) = log(HIGH - LOW) - log sigma - log Z - log(2 pi e) / 2 - [a phi(a) - b phi(b)] / (2 Z)
-    with a, b = alpha, beta (Eq. 12). In the tail: log(HIGH - LOW) - log sigma - log R - (1 + c) / 2."""
+    with a, b = alpha, beta. In the tail: log(HIGH - LOW) - log sigma - log R - (1 + c) / 2."""
     cut = _Cut(mu, log_sigma)
     body = -cut.log_mass() - _LOG_SQRT_2PI - 0.5 - 0.5 * cut.edge(1)
     tail = cut.h.log() - _log_mills(cut.h) - 0.5 * (1.0 + _fraction(cut.q, 2))

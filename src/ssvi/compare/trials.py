@@ -30,14 +30,14 @@ TRIALS: dict[str, list[dict[str, Any]]] = {
     "rigl": _POINT,
     "set": _POINT,
     "static": _POINT,
-    "vd": _grid(optimizer=("adam",), lr=(1e-3, 3e-3), beta_max=(0.1, 0.3, 1.0)),
+    "vd": _grid(lr=(0.05, 0.1), beta_max=(0.05, 0.1, 0.3)),
     "group-vd": _grid(optimizer=("adam",), lr=(1e-3, 3e-3), beta_max=(0.3, 1.0, 3.0)),
     "sbp": _grid(optimizer=("adam",), lr=(1e-3,), sigma_lr=(1e-2, 3e-2), beta_max=(0.3, 1.0, 3.0)),
     "aeb": [
         {"v0": v0, "v1": v1, "temperature": temperature, "weight_decay": 5e-4}
         for (v0, v1), temperature in product(((1.0, 0.1), (0.5, 0.01)), (1e-3, 0.1, 1.0))
     ],
-    "mbnn": _grid(lr=(0.05, 0.2), lam=(0.1, 0.2, 0.3)),
+    "mbnn": _grid(lr=(0.2,), every=(1,), prior_sigma=(0.1,), temperature=(1e-3, 1e-2), lam=(0.075, 0.1, 0.15)),
 }
 
 LIKE = {"ensemble": "deterministic"}
