@@ -7,7 +7,8 @@ import torch
 from torch import nn
 
 import ssvi
-from ssvi.baselines.gates import Gate, folded, gated, gates, live, places, put, sparsified
+from ssvi.baselines.gates import Gate, folded, gated, gates, places, put
+from ssvi.baselines.reach import live, sparsified
 from ssvi.models import ResNet, lenet, mlp, resnet18
 
 

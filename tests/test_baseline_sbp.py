@@ -16,7 +16,8 @@ import ssvi
 from ssvi import schedules
 from ssvi.baselines import sbp
 from ssvi.baselines import truncated_lognormal as law
-from ssvi.baselines.gates import gates, live
+from ssvi.baselines.gates import gates
+from ssvi.baselines.reach import live
 from ssvi.data import load
 from ssvi.models import ResNet, lenet, mlp
 

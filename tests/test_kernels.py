@@ -1,6 +1,7 @@
 """The seam between layers and kernels: who serves, how to choose, and what happens without a compiler."""
 
 import warnings
+from contextlib import nullcontext
 
 import pytest
 import torch
@@ -10,7 +11,7 @@ from torch import nn
 import ssvi
 from ssvi import doctor, kernels
 from ssvi.kernels import native
-from ssvi.models import lenet
+from ssvi.models import BasicBlock, lenet
 
 needs_native = pytest.mark.skipif(not native.available(), reason=str(native.why_not()))
 
@@ -102,3 +103,61 @@ def test_a_compiled_network_trains_to_the_same_numbers(kernel, backend):
     compiled = losses(lambda net: torch.compile(net, backend=backend), kernel)
     assert [count for _, count in compiled] == [count for _, count in eager]
     assert [loss for loss, _ in compiled] == pytest.approx([loss for loss, _ in eager], rel=1e-5)
+
+
+def block() -> tuple[nn.Module, torch.Tensor]:
+    """A residual block with statistics that are no longer those of the start, and an input."""
+    torch.manual_seed(0)
+    bnn = ssvi.to_bnn(BasicBlock(8, 16, stride=2), 0.1)
+    x = torch.randn(4, 8, 8, 8)
+    for _ in range(3):
+        bnn(x)
+    return bnn.eval(), x
+
+
+def operators(bnn: nn.Module, x: torch.Tensor) -> list[str]:
+    """The names of our operators that one call runs."""
+    with torch.profiler.profile() as profile:
+        bnn(x)
+    return [event.key for event in profile.key_averages() if event.key.startswith("ssvi::")]
+
+
+@needs_native
+@torch.no_grad()
+def test_a_norm_behind_a_held_layer_costs_no_pass_and_changes_no_number():
+    bnn, x = block()
+    with ssvi.at_sample(bnn):
+        folded = bnn(x)
+        assert "ssvi::sparse_fixed_norm" in operators(bnn, x)
+        assert "ssvi::batch_norm_apply" not in operators(bnn, x)
+        with kernels.use("dense"):
+            torch.testing.assert_close(folded, bnn(x), rtol=1e-4, atol=1e-5)
+            assert operators(bnn, x) == []
+
+
+@needs_native
+@pytest.mark.parametrize("seen", ["gradient", "training", "random", "hook", "hook of the norm", "subclass"])
+def test_whoever_is_to_see_the_layer_alone_sees_it(seen):
+    bnn, x = block()
+    calls = []
+    if seen == "training":
+        bnn.train()
+    if seen.startswith("hook"):
+        for layer in (bnn.conv1, bnn.conv2) if seen == "hook" else (bnn.bn1, bnn.bn2):
+            layer.register_forward_hook(lambda *_: calls.append(1))
+    if seen == "subclass":
+        for layer in (bnn.conv1, bnn.conv2):
+            layer.__class__ = type("Own", (type(layer),), {})
+    with torch.set_grad_enabled(seen == "gradient"), ssvi.at_sample(bnn) if seen != "random" else nullcontext():
+        assert "ssvi::sparse_fixed_norm" not in operators(bnn, x)
+    assert len(calls) == (2 if seen.startswith("hook") else 0)
+
+
+@needs_native
+@pytest.mark.filterwarnings("ignore")
+@torch.no_grad()
+def test_a_compiled_network_predicts_the_same_numbers():
+    torch._dynamo.reset()
+    bnn, x = block()
+    with ssvi.at_mean(bnn):
+        torch.testing.assert_close(torch.compile(bnn, backend="aot_eager")(x), bnn(x))

@@ -82,6 +82,13 @@ def test_evaluation_uses_running_statistics() -> None:
     assert torch.equal(norm.running_mean, before)
 
 
+@pytest.mark.parametrize("training", [True, False])
+def test_a_residual_is_broadcast(training: bool) -> None:
+    norm, x, row = norm_of(6, "affine").train(training), torch.randn(4, 6, 5, 5), torch.randn(5)
+    with torch.no_grad():
+        torch.testing.assert_close(batch_norm(norm, x, residual=row), norm(x) + row)
+
+
 def test_large_mean_loses_nothing() -> None:
     x = torch.randn(8, 3, 16, 16) + 1e4
     expected = nn.BatchNorm2d(3).double()(x.double())

@@ -8,11 +8,13 @@ from dataclasses import dataclass, replace
 import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from ssvi.geometry import Geometry
 from ssvi.kernels import dense, native
 from ssvi.kernels.native import library, ops
+from ssvi.kernels.native.folded import sparse_fixed_norm
 
 pytestmark = pytest.mark.skipif(not native.available(), reason=str(native.why_not()))
 
@@ -107,7 +109,7 @@ class Layer:
         x = torch.randn(case.x_shape, generator=generator)
         mu, sigma2 = torch.randn(s, generator=generator), torch.rand(s, generator=generator) + 0.01
         bias = torch.randn(geometry.shape[0], generator=generator)
-        grad_y = torch.randn(ops._out_shape(x, native.layer_of(geometry)), generator=generator)
+        grad_y = torch.randn(ops.out_shape(x, native.layer_of(geometry)), generator=generator)
         return Layer(x, mu, sigma2, index, bias, grad_y, geometry)
 
     def moments(self) -> tuple[Tensor, Tensor]:
@@ -198,6 +200,20 @@ def test_fixed_equals_dense(case: Case, isa: str, threads) -> None:
     assert_within(dtheta, layer.gather(layer.x.double(), layer.grad_y.double()), torch.zeros(()))
     assert empty.numel() == 0
     assert_within(same, dtheta.double(), torch.zeros(()))
+
+
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_fixed_with_a_norm_behind_it_equals_dense(case: Case, isa: str, threads) -> None:
+    threads(case.threads)
+    layer = Layer.of(case)
+    out, residual = layer.geometry.shape[0], torch.randn_like(layer.grad_y)
+    weight, shift, mean, var = torch.randn(out), torch.randn(out), torch.randn(out), torch.rand(out) + 0.1
+    y64 = F.batch_norm(layer.moments()[0], mean.double(), var.double(), weight.double(), shift.double(), eps=1e-3)
+    args = (layer.x, layer.mu, layer.index, layer.bias, native.layer_of(layer.geometry))
+    y = sparse_fixed_norm(*args, residual, weight, shift, mean, var, 1e-3, True)
+    assert_within(y, F.relu(y64 + residual), torch.zeros(()))
+    y = sparse_fixed_norm(*args, None, weight, shift, mean, var, 1e-3, False)
+    assert_within(y, y64, torch.zeros(()))
 
 
 def assert_within(actual: Tensor, exact: Tensor, bound: Tensor) -> None:

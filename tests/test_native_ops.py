@@ -13,6 +13,7 @@ from torch import Tensor
 from ssvi.geometry import Geometry
 from ssvi.kernels import dense, native
 from ssvi.kernels.native import ops
+from ssvi.kernels.native.folded import sparse_fixed_norm
 
 pytestmark = pytest.mark.skipif(not native.available(), reason=str(native.why_not()))
 
@@ -52,6 +53,45 @@ def test_opcheck(geometry: Geometry) -> None:
     plain = [v.detach() for v in (y, x, t, mu, sigma2)]
     torch.library.opcheck(ops.sparse_draw_backward, (*plain, index, layer, True))
     torch.library.opcheck(ops.sparse_fixed_backward, (plain[0], plain[1], plain[3], index, layer, False))
+
+
+def norm_behind(channels: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Weight, shift, mean and variance."""
+    return torch.randn(channels), torch.randn(channels), torch.randn(channels), torch.rand(channels) + 0.1
+
+
+def test_opcheck_of_a_norm_behind_a_layer() -> None:
+    mu, _, index = parameters(CONV)
+    args = (images().detach(), mu.detach(), index, torch.randn(6), native.layer_of(CONV))
+    torch.library.opcheck(sparse_fixed_norm, (*args, torch.randn(5, 6, 9, 8), *norm_behind(6), 1e-5, True))
+    torch.library.opcheck(sparse_fixed_norm, (*args, None, None, None, *norm_behind(6)[2:], 1e-5, False))
+
+
+def test_a_norm_behind_a_layer_hides_no_bad_value_and_depends_on_no_thread(threads) -> None:
+    mu, _, index = parameters(CONV)
+    x, residual, norm = torch.randn(3, 4, 9, 8), torch.randn(3, 6, 9, 8), norm_behind(6)
+    x[1, 2, 4, 3] = residual[0, 5, 0, 0] = float("nan")
+    args = (mu.detach(), index, None, native.layer_of(CONV))
+    plain = ops.sparse_fixed(x, *args)
+    found = []
+    for n in (1, 2, 3):
+        threads(n)
+        found.append(sparse_fixed_norm(x, *args, residual, *norm, 1e-5, True))
+    assert torch.equal(found[0].isnan(), plain.isnan() | residual.isnan())
+    assert all(torch.equal(found[0].nan_to_num(), y.nan_to_num()) for y in found[1:])
+
+
+def test_a_norm_that_does_not_fit_is_named_and_a_residual_is_broadcast() -> None:
+    mu, _, index = parameters(CONV)
+    args, norm = (images().detach(), mu.detach(), index, None, native.layer_of(CONV)), norm_behind(6)
+    with pytest.raises(ValueError, match="var: 6 float32 values are needed"):
+        sparse_fixed_norm(*args, None, *norm[:3], torch.ones(5), 1e-5, True)
+    with pytest.raises(ValueError, match="mean: 6 float32 values are needed"):
+        sparse_fixed_norm(*args, None, *norm[:2], norm[2].double(), norm[3], 1e-5, True)
+    with pytest.raises(RuntimeError, match="expand"):
+        sparse_fixed_norm(*args, torch.randn(5, 6, 9, 7), *norm, 1e-5, True)
+    wide, row = (sparse_fixed_norm(*args, r, *norm, 1e-5, True) for r in (torch.ones(5, 6, 9, 8), torch.ones(8)))
+    assert torch.equal(wide, row)
 
 
 @pytest.mark.parametrize("x", [images(), images()[:, :, :, ::2], images(1)[0]], ids=["batch", "strided", "one image"])

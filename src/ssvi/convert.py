@@ -69,7 +69,7 @@ def to_bnn(
             else SparseGaussian(*where, prior_sigma=prior_sigma, sigma_init=sigma_init, sigma_map=sigma_map)
         )
         for layer in users.values():
-            _become_bayesian(layer, posterior)
+            become_bayesian(layer, posterior)
     for module, reason in reasons.items():
         setattr(module, REASON, reason)
     return bnn
@@ -124,7 +124,8 @@ def _copy(net: Net) -> Net:
         ) from error
 
 
-def _become_bayesian(layer: nn.Module, posterior: SparsePosterior) -> None:
+def become_bayesian(layer: nn.Module, posterior: SparsePosterior) -> None:
+    """Give a torch layer a posterior in place of its weight; it stays the same object."""
     del layer._parameters["weight"]
     layer.__class__ = TWINS[type(layer)]
     layer.posterior = posterior

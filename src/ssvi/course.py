@@ -13,7 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from ssvi import saving
-from ssvi.baselines import gates, group_vd, mbnn, sbp, snr_prune, vd
+from ssvi.baselines import group_vd, mbnn, sbp, snr_prune, vd
+from ssvi.baselines.reach import sparsified
 from ssvi.baselines.statistics import recompute_batchnorm
 from ssvi.build import dense_names
 from ssvi.config import Recipe, RecipeError, word_or_number
@@ -117,7 +118,7 @@ class _Chain(_States):
             state = mbnn.compact(net, next(self.inputs()))
         else:
             nonzero = {name: m.weight != 0 for name, m in net.named_modules() if type(m) in TWINS}
-            state = gates.sparsified(net, nonzero)
+            state = sparsified(net, nonzero)
         recompute_batchnorm(state, islice(self.inputs(), BATCHES))
         return state
 

@@ -16,7 +16,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ssvi.baselines.gates import gates, live
+from ssvi.baselines.gates import gates
+from ssvi.baselines.reach import live
 from ssvi.held import at_mean
 from ssvi.nn import TWINS, BayesLayer
 from ssvi.posterior import SparseGaussian

@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from ssvi.kernels import batch_norm
+from ssvi.kernels.fused import conv_norm
 
 
 def mlp(*, classes: int = 10, channels: int = 1, size: int = 28, width: int = 400) -> nn.Sequential:
@@ -56,8 +56,8 @@ class BasicBlock(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """relu(f(x) + shortcut(x))."""
-        y = batch_norm(self.bn1, self.conv1(x), relu=True)
-        return batch_norm(self.bn2, self.conv2(y), residual=self.shortcut(x), relu=True)
+        y = conv_norm(self.conv1, self.bn1, x, relu=True)
+        return conv_norm(self.conv2, self.bn2, y, residual=self.shortcut(x), relu=True)
 
 
 class ResNet(nn.Module):
@@ -79,7 +79,7 @@ class ResNet(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Logits of the classes."""
-        y = self.stages(batch_norm(self.bn1, self.conv1(x), relu=True))
+        y = self.stages(conv_norm(self.conv1, self.bn1, x, relu=True))
         return self.linear(y.mean((2, 3)))
 
 

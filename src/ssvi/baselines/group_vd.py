@@ -21,7 +21,8 @@ import torch
 from torch import Tensor, nn
 
 import ssvi.nn
-from ssvi.baselines.gates import Gate, gated, gates, live, sparsified
+from ssvi.baselines.gates import Gate, gated, gates
+from ssvi.baselines.reach import live, sparsified
 from ssvi.baselines.vd import CLIP, log_uniform_kl
 from ssvi.convert import to_bnn
 

@@ -22,8 +22,9 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ssvi.baselines import masks
-from ssvi.baselines.gates import Gate, folded, gated, gates, live, sparsified
+from ssvi.baselines.gates import Gate, folded, gated, gates
 from ssvi.baselines.masks import State, held, undisturbed
+from ssvi.baselines.reach import live, sparsified
 from ssvi.convert import NORMALISATION
 from ssvi.elbo import Terms
 

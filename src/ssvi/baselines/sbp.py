@@ -21,7 +21,8 @@ import torch
 from torch import Tensor, nn
 
 from ssvi.baselines import truncated_lognormal
-from ssvi.baselines.gates import Gate, gated, gates, live, sparsified
+from ssvi.baselines.gates import Gate, gated, gates
+from ssvi.baselines.reach import live, sparsified
 
 Net = TypeVar("Net", bound=nn.Module)
 

@@ -31,8 +31,8 @@ TRIALS: dict[str, list[dict[str, Any]]] = {
     "set": _POINT,
     "static": _POINT,
     "vd": _grid(lr=(0.05, 0.1), beta_max=(0.05, 0.1, 0.3)),
-    "group-vd": _grid(optimizer=("adam",), lr=(1e-3, 3e-3), beta_max=(0.3, 1.0, 3.0)),
-    "sbp": _grid(optimizer=("adam",), lr=(1e-3,), sigma_lr=(1e-2, 3e-2), beta_max=(0.3, 1.0, 3.0)),
+    "group-vd": _grid(optimizer=("adam",), lr=(3e-3,), sigma_lr=(1e-2, 3e-2), beta_max=(0.1, 0.3, 1.0)),
+    "sbp": _grid(optimizer=("adam",), lr=(3e-3,), sigma_lr=(1e-2, 3e-2), beta_max=(0.3, 1.0, 3.0)),
     "aeb": [
         {"v0": v0, "v1": v1, "temperature": temperature, "weight_decay": 5e-4}
         for (v0, v1), temperature in product(((1.0, 0.1), (0.5, 0.01)), (1e-3, 0.1, 1.0))

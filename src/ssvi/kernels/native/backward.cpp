@@ -77,7 +77,7 @@ void Backward::slots(Slabs slabs, float* x_rows, float* dx_rows, Pair* grad, int
     for (int64_t c = 0; c < count; c++) {
         const int32_t begin = pattern.col_start[slot + c], end = pattern.col_start[slot + c + 1];
         const Pairs w{pattern.col_offset + begin, weights + begin, end - begin};
-        for_tiles(view, stripe.rows, [&](auto r, auto columns, int64_t at) {
+        for_tiles<kTile>(view, stripe.rows, [&](auto r, auto columns, int64_t at) {
             const int64_t to = c * view.row + at;
             tile_backward<decltype(r)::value, decltype(columns)::value, Variance, Input>(
                 slabs.g + at, slabs.h + at, view.step, view.images, w, x_rows + to, dx_rows + to, view.out,
@@ -115,8 +115,8 @@ void Backward::run(Pair* grad, int64_t buffers, int64_t threads) const {
             wait();
             const Range units = team.share(ceil_div(view.channels, at_once()));
             const int64_t top = band * view.band, rows = view.band_rows(band);
-            for (int64_t i = 0; i < stripes(rows, view.tile_rows()); i++) {
-                const Stripe stripe = stripe_at(top, rows, view.tile_rows(), i);
+            for (int64_t i = 0; i < stripes(rows, view.tile_rows(kTile)); i++) {
+                const Stripe stripe = stripe_at(top, rows, view.tile_rows(kTile), i);
                 const int64_t origin = (view.origin + (stripe.row - top) * view.pitch) * view.images;
                 for (int64_t unit = units.begin; unit < units.end; unit++) {
                     const int64_t slot = unit * at_once(), count = std::min(at_once(), view.channels - slot);

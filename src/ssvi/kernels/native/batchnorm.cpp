@@ -1,7 +1,6 @@
 // y = relu(batchnorm(x) + residual) with the statistics of the batch, and its gradients: two sweeps over memory each way
 // instead of one for every operator.
-#include <cmath>
-
+#include "epilogue.h"
 #include "parallel.h"
 
 using namespace ssvi;
@@ -32,9 +31,9 @@ struct Sum {
     }
 };
 
-struct Channel {  // what one channel needs: sums, then the coefficients made of them
+struct Channel : Affine {  // what one channel needs: sums, then the coefficients made of them
     Sum first, second;
-    float mean, scale, shift, slope;
+    float mean, slope;
 };
 
 // Calls body(first channel, channels) for blocks of neighbouring channels, in parallel.
@@ -76,27 +75,19 @@ inline void apply(const Planes& s, int64_t first, int64_t channels, const Channe
         for_vectors(s.pixels, [&](int64_t i, int64_t lanes) {
             vec v = get(x + at + i, lanes) * scale + shift;
             if (residual) v += get(residual + at + i, lanes);
-            put(y + at + i, relu ? (v < 0.0f ? vec{} : v) : v, lanes);  // NaN stays
+            put(y + at + i, relu ? rectify(v) : v, lanes);
         });
     });
-}
-
-inline void coefficients(Channel& of, int64_t c, const float* weight, const float* bias, float mean, float var, float eps) {
-    of.scale = (weight ? weight[c] : 1.0f) / std::sqrt(var + eps);
-    of.shift = (bias ? bias[c] : 0.0f) - mean * of.scale;
 }
 
 }  // namespace
 
 // With given statistics: evaluation.
-SSVI_API void ssvi_batchnorm_apply(const Planes* planes, const float* x, const float* residual, const float* weight,
-                                   const float* bias, const float* mean, const float* var, float eps, bool relu, float* y,
-                                   int64_t threads) {
+SSVI_API void ssvi_batchnorm_apply(const Planes* planes, const float* x, const Norm* norm, float* y, int64_t threads) {
     for_blocks(*planes, threads, [&](int64_t first, int64_t channels) {
         Channel of[kMost];
-        for (int64_t i = 0; i < channels; i++)
-            coefficients(of[i], first + i, weight, bias, mean[first + i], var[first + i], eps);
-        apply(*planes, first, channels, of, x, residual, relu, y);
+        for (int64_t i = 0; i < channels; i++) static_cast<Affine&>(of[i]) = affine_of(*norm, first + i);
+        apply(*planes, first, channels, of, x, norm->residual, norm->relu, y);
     });
 }
 
@@ -125,7 +116,7 @@ SSVI_API void ssvi_batchnorm_forward(const Planes* planes, const float* x, const
         for (int64_t i = 0; i < channels; i++) {
             const int64_t c = first + i;
             mean[c] = of[i].mean, var[c] = float(of[i].second.flush() / count);
-            coefficients(of[i], c, weight, bias, mean[c], var[c], eps);
+            static_cast<Affine&>(of[i]) = affine_of(weight, bias, c, mean[c], var[c], eps);
         }
         apply(s, first, channels, of, x, residual, relu, y);
     });

@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ssvi.kernels import dense
-from ssvi.kernels.native.library import available, library, pointer
+from ssvi.kernels.native.library import Norm, available, library, pointer
 
 
 class _Planes(ctypes.Structure):
@@ -30,6 +30,11 @@ def supports(norm: nn.BatchNorm2d, x: Tensor) -> bool:
     return served and available() and x.device.type == "cpu" and x.dtype == torch.float32 and x.dim() == 4
 
 
+def applies(norm: nn.BatchNorm2d, x: Tensor) -> bool:
+    """Whether that is evaluation: statistics that are given, and no gradients."""
+    return supports(norm, x) and not _by_batch(norm)
+
+
 def _by_batch(norm: nn.BatchNorm2d) -> bool:
     """Whether the statistics are those of the batch and not the running ones."""
     return norm.training or norm.running_mean is None
@@ -39,7 +44,8 @@ def batch_norm(norm: nn.BatchNorm2d, x: Tensor, *, residual: Tensor | None = Non
     """relu(norm(x) + residual), with everything that `norm` does to its running statistics."""
     if not supports(norm, x):
         return dense.batch_norm(norm, x, residual=residual, relu=relu)
-    if not _by_batch(norm):
+    residual = None if residual is None else residual.expand_as(x)  # as torch adds it; the kernels read all of it
+    if applies(norm, x):
         assert norm.running_mean is not None
         assert norm.running_var is not None
         statistics = (norm.running_mean, norm.running_var)
@@ -71,11 +77,10 @@ def applied_batch_norm(
 ) -> Tensor:  # fmt: skip
     """y with given statistics; for evaluation, so without gradients."""
     x, residual = x.contiguous(), None if residual is None else residual.contiguous()
-    y = torch.empty_like(x)
+    y, norm = torch.empty_like(x), Norm.of((weight, bias, mean, var, residual), eps, relu)
     library().ssvi_batchnorm_apply(
-        ctypes.byref(_Planes.of(x)), pointer(x), pointer(residual), pointer(weight), pointer(bias), pointer(mean),
-        pointer(var), ctypes.c_float(eps), ctypes.c_bool(relu), pointer(y), ctypes.c_int64(torch.get_num_threads()),
-    )  # fmt: skip
+        ctypes.byref(_Planes.of(x)), pointer(x), ctypes.byref(norm), pointer(y), ctypes.c_int64(torch.get_num_threads())
+    )
     return y
 
 

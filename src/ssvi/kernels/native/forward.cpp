@@ -1,4 +1,5 @@
-// y = mu * x + bias + sqrt(sigma^2 * x^2) eps, in one pass; and y = theta * x + bias.
+// y = mu * x + bias + sqrt(sigma^2 * x^2) eps, in one pass; and y = theta * x + bias, with what follows in evaluation.
+#include "epilogue.h"
 #include "noise.h"
 #include "sparse.h"
 
@@ -8,13 +9,18 @@ namespace {
 
 constexpr float kVarianceFloor = 1e-30f;  // that of ssvi.kernels.dense
 
+template <bool Variance>
+constexpr int kMost = Variance ? kTile : 2 * kTile;  // vectors of a tile: without variances twice as many fit
+
 struct Forward {
     View view;
     std::vector<Phase> phases;
     int64_t stride_h, stride_w;
     Pattern pattern;
     Tensor x;
-    const float *mu, *sigma2, *bias;  // sigma2 and bias may be null
+    const float *mu, *sigma2;    // sigma2 may be null
+    std::vector<Affine> affine;  // of the output channels; empty where there is none
+    const Norm* norm;            // may be null
     uint64_t seed;
     float* y;
     uint16_t* t;  // eps / (2 std) as bfloat16
@@ -47,6 +53,7 @@ void Forward::pack(float* slab, int64_t group, int64_t band, Range slots) const 
         return;
     }
     for (int64_t slot = slots.begin; slot < slots.end; slot++) {
+        if (pattern.col_start[slot] == pattern.col_start[slot + 1]) continue;  // nothing reads it
         const Phase& p = phases[slot % n];
         const float* from = images + slot / n * x.channel + p.row * x.row + p.col * x.column;
         const int64_t cols = std::min(view.x.data, p.cols);
@@ -92,11 +99,16 @@ void Forward::emit(const float* mean, const float* t_rows, int64_t group, int64_
                    int64_t rows) const {
     const int64_t cols = view.x.tile, plane = view.y.tile * cols, first = group * view.images;
     const int64_t start = (first * view.channels + channel) * plane + stripe.row * cols;
-    scatter(Strided<float>{y + start, view.channels * plane, cols, 1}, rows, cols, view.images, view.valid(group),
-            [&](int64_t row, int64_t col, int64_t block) {
-                const vec v = load(mean + row * view.row + col * view.images + block * kLanes);
-                return bias ? v + bias[view.single_row() ? channel + row : channel] : v;
-            });
+    const Affine* a = affine.empty() ? nullptr : affine.data() + channel;
+    const int64_t pitch = view.row, images = view.images;
+    const int64_t next = view.single_row() ? 1 : 0;  // channels from one row to the next
+    const float* residual = norm && norm->residual ? norm->residual + start : nullptr;
+    const Finish out{{y + start, view.channels * plane, cols, 1}, residual, next ? rows * cols : plane,
+                     norm && norm->relu};
+    scatter(out, rows, cols, images, view.valid(group), [=](int64_t row, int64_t col, int64_t block) {
+        const vec v = load(mean + row * pitch + col * images + block * kLanes);
+        return a ? v * a[row * next].scale + a[row * next].shift : v;
+    });
     if (t_rows)
         scatter(Strided<uint16_t>{t + start, view.channels * plane, cols, 1}, rows, cols, view.images,
                 view.valid(group), [&](int64_t row, int64_t col, int64_t block) {
@@ -110,7 +122,7 @@ void Forward::channels(const float* slab, float* mean, float* var, int64_t group
     for (int64_t c = 0; c < count; c++) {
         const int32_t begin = pattern.row_start[channel + c], end = pattern.row_start[channel + c + 1];
         const Weights w{pattern.row_offset + begin, mu + begin, Variance ? sigma2 + begin : nullptr, end - begin};
-        for_tiles(view, stripe.rows, [&](auto r, auto columns, int64_t at) {
+        for_tiles<kMost<Variance>>(view, stripe.rows, [&](auto r, auto columns, int64_t at) {
             const int64_t to = c * view.row + at;
             tile_forward<decltype(r)::value, decltype(columns)::value, Variance>(slab + at, view.step, view.images, w,
                                                                                  mean + to, var + to, view.out);
@@ -126,7 +138,8 @@ template <bool Variance>
 void Forward::run(int64_t threads) const {
     const Schedule schedule(view, threads);
     const int64_t at_once = view.single_row() ? kChannelsAtOnce : 1;
-    const int64_t stage = aligned(std::max<int64_t>(kTile, kChannelsAtOnce) * view.row), slab_size = aligned(view.slab);
+    const int64_t stage = aligned(std::max<int64_t>(kMost<Variance>, kChannelsAtOnce) * view.row);
+    const int64_t slab_size = aligned(view.slab);
     float* common = scratch.reserve(slab_size + 2 * stage);
     std::memset(common, 0, view.slab * sizeof(float));
     schedule.run([&](Team team, Range tasks, auto wait) {
@@ -139,8 +152,8 @@ void Forward::run(int64_t threads) const {
             wait();
             const Range units = team.share(ceil_div(view.channels, at_once));
             const int64_t top = band * view.band, rows = view.band_rows(band);
-            for (int64_t i = 0; i < stripes(rows, view.tile_rows()); i++) {
-                const Stripe stripe = stripe_at(top, rows, view.tile_rows(), i);
+            for (int64_t i = 0; i < stripes(rows, view.tile_rows(kMost<Variance>)); i++) {
+                const Stripe stripe = stripe_at(top, rows, view.tile_rows(kMost<Variance>), i);
                 const float* origin = slab + (view.origin + (stripe.row - top) * view.pitch) * view.images;
                 for (int64_t unit = units.begin; unit < units.end; unit++) {
                     const int64_t channel = unit * at_once, count = std::min(at_once, view.channels - channel);
@@ -155,10 +168,10 @@ void Forward::run(int64_t threads) const {
 }  // namespace
 
 SSVI_API void ssvi_forward(const Shape* shape, const Pattern* pattern, const Tensor* x, const float* mu,
-                           const float* sigma2, const float* bias, uint64_t seed, float* y, uint16_t* t,
-                           int64_t threads) {
+                           const float* sigma2, const float* bias, const Norm* norm, uint64_t seed, float* y,
+                           uint16_t* t, int64_t threads) {
     const Forward forward{forward_view(*shape), phases_of(*shape), shape->stride_h, shape->stride_w, *pattern, *x,
-                          mu, sigma2, bias, seed, y, t};
+                          mu, sigma2, affines(shape->out_channels, bias, norm), norm, seed, y, t};
     if (sigma2) forward.run<true>(threads);
     else forward.run<false>(threads);
 }

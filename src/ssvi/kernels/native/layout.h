@@ -99,7 +99,7 @@ struct View {
 
     bool single_row() const { return y.tile == 1; }
     bool fully_connected() const { return y.tile == 1 && x.tile == 1 && y.data == 1 && x.data == 1; }
-    int64_t tile_rows() const { return kTile / columns; }
+    int64_t tile_rows(int64_t most) const { return most / columns; }  // of a tile of so many vectors
     int64_t band_rows(int64_t i) const { return std::min(band, y.tile - i * band); }
     int64_t valid(int64_t group) const { return std::min(images, batch - group * images); }
 };

@@ -71,6 +71,21 @@ class Strided(ctypes.Structure):
         return cls(x.data_ptr(), *x.stride())
 
 
+class Norm(ctypes.Structure):
+    """`Norm` of epilogue.h; whoever makes one keeps its tensors alive."""
+
+    _fields_ = [
+        *((name, ctypes.c_void_p) for name in ["weight", "bias", "mean", "var", "residual"]),
+        ("eps", ctypes.c_float),
+        ("relu", ctypes.c_int32),
+    ]
+
+    @classmethod
+    def of(cls, tensors: Sequence[Tensor | None], eps: float, relu: bool) -> Norm:
+        """From contiguous weight, bias, mean, var and residual."""
+        return cls(*(None if t is None else t.data_ptr() for t in tensors), eps, relu)
+
+
 def candidates() -> list[Path]:
     """The libraries that were built and that this CPU can run, best first."""
     names = _BY_CAPABILITY.get(torch.backends.cpu.get_cpu_capability(), _OTHERWISE)

@@ -9,14 +9,15 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ssvi.kernels.native.library import Strided, library, pointer, shape_of
+from ssvi.kernels.native.library import Norm, Strided, library, pointer, shape_of
 from ssvi.kernels.native.pattern import pattern_of
 
 # Every operator sees a convolution: x is (batch, channels, rows, columns), and `layer` is the geometry as a flat list,
 # (out, in / groups, kernel_h, kernel_w, stride_h, stride_w, padding_h, padding_w, dilation_h, dilation_w, groups).
 
 
-def _out_shape(x: Tensor, layer: Sequence[int]) -> tuple[int, ...]:
+def out_shape(x: Tensor, layer: Sequence[int]) -> tuple[int, ...]:
+    """The shape of y."""
     out, _, *rest, _ = layer
     kernel, stride, padding, dilation = rest[0:2], rest[2:4], rest[4:6], rest[6:8]
     size = ((x.shape[2 + i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1) // stride[i] + 1 for i in range(2))
@@ -29,7 +30,7 @@ def _check(
     """The kernels trust their arguments, so what would read beyond a tensor stops here."""
     if x.dim() != 4 or x.shape[1] != layer[1] * layer[-1]:
         raise ValueError(f"x: shape {tuple(x.shape)} does not fit a layer of {layer[1] * layer[-1]} channels")
-    if min(_out_shape(x, layer)[2:]) <= 0:
+    if min(out_shape(x, layer)[2:]) <= 0:
         raise ValueError(f"x: {tuple(x.shape[2:])} pixels are fewer than the kernel {tuple(layer[2:4])} covers")
     for name, value in {"x": x, **values, "bias": bias}.items():
         if value is not None and value.dtype != torch.float32:
@@ -41,18 +42,21 @@ def _check(
         raise ValueError(f"bias: shape {tuple(bias.shape)} for {layer[0]} outputs")
 
 
-def _forward(
-    x: Tensor, mu: Tensor, sigma2: Tensor | None, index: Tensor, bias: Tensor | None, seed: int, layer: Sequence[int]
-) -> tuple[Tensor, Tensor | None]:
+def forward(
+    x: Tensor, mu: Tensor, sigma2: Tensor | None, index: Tensor, bias: Tensor | None, seed: int, layer: Sequence[int],
+    norm: Norm | None = None,
+) -> tuple[Tensor, Tensor | None]:  # fmt: skip
+    """y and t of `sparse_draw`; without sigma2 theta = mu and there is no t. `norm` is applied to y."""
     _check(x, {"mu": mu, "sigma2": sigma2}, index, bias, layer)
-    y = x.new_empty(_out_shape(x, layer))
+    y = x.new_empty(out_shape(x, layer))
     t = None if sigma2 is None else torch.empty_like(y, dtype=torch.bfloat16)
     if y.numel():
         mu, (sigma2, bias) = mu.contiguous(), (None if v is None else v.contiguous() for v in (sigma2, bias))
         pattern, _alive = pattern_of(index, x.shape, layer)
         library().ssvi_forward(
             byref(shape_of(x.shape, layer)), byref(pattern), byref(Strided.of(x)), pointer(mu), pointer(sigma2),
-            pointer(bias), c_uint64(seed), pointer(y), pointer(t), c_int64(torch.get_num_threads()),
+            pointer(bias), None if norm is None else byref(norm), c_uint64(seed), pointer(y), pointer(t),
+            c_int64(torch.get_num_threads()),
         )  # fmt: skip
     return y, t
 
@@ -101,7 +105,7 @@ def sparse_draw(
     x: Tensor, mu: Tensor, sigma2: Tensor, index: Tensor, bias: Tensor | None, seed: Tensor, layer: Sequence[int]
 ) -> tuple[Tensor, Tensor]:
     """y, and t = eps / (2 std) in bfloat16, all that the backward pass needs besides x."""
-    y, t = _forward(x, mu, sigma2, index, bias, int(seed) % 2**64, layer)
+    y, t = forward(x, mu, sigma2, index, bias, int(seed) % 2**64, layer)
     assert t is not None
     return y, t
 
@@ -110,7 +114,7 @@ def sparse_draw(
 def _(
     x: Tensor, mu: Tensor, sigma2: Tensor, index: Tensor, bias: Tensor | None, seed: Tensor, layer: Sequence[int]
 ) -> tuple[Tensor, Tensor]:
-    y = x.new_empty(_out_shape(x, layer))
+    y = x.new_empty(out_shape(x, layer))
     return y, torch.empty_like(y, dtype=torch.bfloat16)
 
 
@@ -152,12 +156,12 @@ sparse_draw.register_autograd(_draw_backward, setup_context=_save_draw)
 @torch.library.custom_op("ssvi::sparse_fixed", mutates_args=(), device_types="cpu")
 def sparse_fixed(x: Tensor, theta: Tensor, index: Tensor, bias: Tensor | None, layer: Sequence[int]) -> Tensor:
     """y = theta * x + bias."""
-    return _forward(x, theta, None, index, bias, 0, layer)[0]
+    return forward(x, theta, None, index, bias, 0, layer)[0]
 
 
 @sparse_fixed.register_fake
 def _(x: Tensor, theta: Tensor, index: Tensor, bias: Tensor | None, layer: Sequence[int]) -> Tensor:
-    return x.new_empty(_out_shape(x, layer))
+    return x.new_empty(out_shape(x, layer))
 
 
 @torch.library.custom_op("ssvi::sparse_fixed_backward", mutates_args=(), device_types="cpu")

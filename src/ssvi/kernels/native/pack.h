@@ -9,14 +9,19 @@ constexpr int64_t kAhead = 4096;  // bytes: a page, where the prefetchers of the
 
 template <class T>
 struct Strided {  // one plane of every image of a group
+    using Value = T;
     T* data;
     int64_t image, row, column;  // strides
 
     T* at(int64_t i, int64_t r, int64_t c) const { return data + i * image + r * row + c * column; }
+    void put(T* to, vec v, int64_t count) const { count >= kLanes ? store(to, v) : store_first(to, v, count); }
+    void put_one(T* to, T v) const { *to = v; }
     bool rows_touch(int64_t cols) const { return row == cols && (column == 1 || cols == 1); }
     float value(int64_t i, int64_t r, int64_t c) const { return widen(*at(i, r, c)); }
     void copy_row(int64_t i, int64_t r, int64_t cols, float* to) const {
         const T* from = at(i, r, 0);
+        if (column <= 2)
+            for (int64_t c = 0; c < cols * column; c += kLanes) __builtin_prefetch(from + c + kAhead / sizeof(T));
         if (column == 2)  // a constant stride is vectorised
             for (int64_t c = 0; c < cols; c++) to[c] = widen(from[2 * c]);
         else
@@ -83,8 +88,8 @@ __attribute__((noinline)) void gather_any(const Source& src, int64_t rows, int64
         }
 }
 
-template <int Count, class T, class Source>
-void scatter_run(const Strided<T>& dst, int64_t rows, int64_t cols, const Block& block, const Source& source) {
+template <int Count, class Target, class Source>
+void scatter_run(const Target& dst, int64_t rows, int64_t cols, const Block& block, const Source& source) {
     constexpr int64_t width = kLanes / Count;
     int64_t row = 0, col = 0;
     for (int64_t p = 0; p < rows * cols; p += kLanes) {
@@ -96,22 +101,22 @@ void scatter_run(const Strided<T>& dst, int64_t rows, int64_t cols, const Block&
         }
         deinterleave<Count>(v);
         for (int i = 0; i < Count; i++) {
-            T* to = dst.data + (block.first + i) * dst.image + p;
             if (i >= block.images) break;
-            left >= kLanes ? store(to, v[i]) : store_first(to, v[i], left);
+            dst.put(dst.data + (block.first + i) * dst.image + p, v[i], left);
         }
     }
 }
 
-template <int Count, class T, class Source>
-__attribute__((noinline)) void scatter_any(const Strided<T>& dst, int64_t rows, int64_t cols, const Block& block, const Source& source) {
+template <int Count, class Target, class Source>
+__attribute__((noinline)) void scatter_any(const Target& dst, int64_t rows, int64_t cols, const Block& block, const Source& source) {
     constexpr int64_t width = kLanes / Count;
     for (int64_t row = 0; row < rows; row++)
         for (int64_t col = 0; col < cols; col += width) {
-            T lanes[kLanes];
+            typename Target::Value lanes[kLanes];
             store(lanes, source(row, col, block.number));
             for (int64_t p = 0; p < std::min(width, cols - col); p++)
-                for (int64_t i = 0; i < block.images; i++) *dst.at(block.first + i, row, col + p) = lanes[p * Count + i];
+                for (int64_t i = 0; i < block.images; i++)
+                    dst.put_one(dst.at(block.first + i, row, col + p), lanes[p * Count + i]);
         }
 }
 
@@ -144,18 +149,19 @@ __attribute__((noinline)) void gather_copied(const Source& src, int64_t rows, in
     }
 }
 
-template <int Count, class T, class Source>
-__attribute__((noinline)) void scatter_copied(const Strided<T>& dst, int64_t rows, int64_t cols, const Block& block, const Source& source) {
+template <int Count, class Target, class Source>
+__attribute__((noinline)) void scatter_copied(const Target& dst, int64_t rows, int64_t cols, const Block& block, const Source& source) {
     const int64_t at_once = kCopy / (Count * cols);
-    T copy[kCopy];
+    typename Target::Value copy[kCopy];
     for (int64_t top = 0; top < rows; top += at_once) {
         const int64_t n = std::min(at_once, rows - top);
-        const Strided<T> whole{copy, n * cols, cols, 1};
+        const Strided<typename Target::Value> whole{copy, n * cols, cols, 1};
         scatter_run<Count>(whole, n, cols, Block{block.number, 0, block.images},
                            [&](int64_t row, int64_t col, int64_t k) { return source(top + row, col, k); });
         for (int64_t i = 0; i < block.images; i++)
             for (int64_t r = 0; r < n; r++)
-                for (int64_t c = 0; c < cols; c++) *dst.at(block.first + i, top + r, c) = copy[(i * n + r) * cols + c];
+                for (int64_t c = 0; c < cols; c++)
+                    dst.put_one(dst.at(block.first + i, top + r, c), copy[(i * n + r) * cols + c]);
     }
 }
 
@@ -173,9 +179,9 @@ void gather(const Source& src, int64_t rows, int64_t cols, int64_t images, int64
     });
 }
 
-// The inverse: source(row, column, block) yields the vector that belongs at `dst`.
-template <class T, class Source>
-void scatter(const Strided<T>& dst, int64_t rows, int64_t cols, int64_t images, int64_t valid, const Source& source) {
+// The inverse: source(row, column, block) yields the vector that belongs at `dst`, a Strided or what behaves like one.
+template <class Target, class Source>
+void scatter(const Target& dst, int64_t rows, int64_t cols, int64_t images, int64_t valid, const Source& source) {
     with_count(images, [&](auto count) {
         constexpr int n = decltype(count)::value;
         for (int64_t i = 0; i < ceil_div(images, kLanes); i++) {

@@ -48,22 +48,22 @@ inline Stripe stripe_at(int64_t first, int64_t rows, int64_t most, int64_t i) {
 }
 
 // f(constant rows, constant columns, where the tile starts in a row of accumulators) for the tiles of one channel over
-// one stripe; a plane of one row is cut along it
-template <class F>
+// one stripe, of at most Most vectors each; a plane of one row is cut along it
+template <int Most, class F>
 inline void for_tiles(const View& view, int64_t rows, F f) {
     const std::integral_constant<int, 1> one;
     const std::integral_constant<int, 2> two;
     if (view.single_row()) {
-        for (int64_t i = 0, vectors = view.row / kLanes; i < stripes(vectors, kTile); i++) {
-            const Stripe part = stripe_at(0, vectors, kTile, i);
-            with_rows<kTile>(part.rows, [&](auto r) { f(r, one, part.row * kLanes); });
+        for (int64_t i = 0, vectors = view.row / kLanes; i < stripes(vectors, Most); i++) {
+            const Stripe part = stripe_at(0, vectors, Most, i);
+            with_rows<Most>(part.rows, [&](auto r) { f(r, one, part.row * kLanes); });
         }
     } else if (view.columns == 1) {
-        with_rows<kTile>(rows, [&](auto r) {
+        with_rows<Most>(rows, [&](auto r) {
             for (int64_t at = 0; at < view.row; at += kLanes) f(r, one, at);
         });
     } else {
-        with_rows<kTile / 2>(rows, [&](auto r) {
+        with_rows<Most / 2>(rows, [&](auto r) {
             for (int64_t at = 0; at < view.row; at += 2 * kLanes) f(r, two, at);
         });
     }

@@ -30,20 +30,21 @@ template <int Rows, int Columns, bool Variance>
 void tile_forward(const float* slab, int64_t step, int64_t images, const Weights& w, float* mean, float* var, int64_t out) {
     constexpr int R = Rows * Columns;
     vec m[R], v[R];
-#pragma GCC unroll 8  // every loop over a tile: what is not unrolled early stays in memory
+#pragma GCC unroll 16  // every loop over a tile: what is not unrolled early stays in memory
     for (int i = 0; i < R; i++) m[i] = v[i] = vec{};
     for (int64_t k = 0; k < w.count; k++) {
-        const float* p = slab + w.offset[k] * images;
+        const float* row = slab + w.offset[k] * images;
         const vec mu = vec{} + w.mu[k];
         const vec sigma2 = Variance ? vec{} + w.sigma2[k] : vec{};
-#pragma GCC unroll 8
+#pragma GCC unroll 16
         for (int i = 0; i < R; i++) {
-            const vec x = once(load(p + place<Columns>(i, step)));
+            const vec x = once(load(row + i % Columns * kLanes));
             m[i] += mu * x;
             if (Variance) v[i] += sigma2 * (x * x);
+            if (i % Columns == Columns - 1) row += step;  // the multiples of `step` would not fit the registers
         }
     }
-#pragma GCC unroll 8
+#pragma GCC unroll 16
     for (int i = 0; i < R; i++) {
         store(mean + place<Columns>(i, out), m[i]);
         if (Variance) store(var + place<Columns>(i, out), v[i]);
