@@ -103,7 +103,7 @@ class _Chain(_States):
 
     def _gap(self) -> int:
         recipe = self.recipe
-        gap = int((1 - recipe.burn_in) * recipe.epochs) // recipe.members
+        gap = (recipe.epochs - int(recipe.burn_in * recipe.epochs)) // recipe.members
         if gap < 1:
             raise RecipeError(
                 f"epochs={recipe.epochs} with burn_in={recipe.burn_in} leave too few epochs to keep "

@@ -23,7 +23,6 @@ from ssvi import config, wording
 from ssvi.analysis import OpenRun, assess, separate, under_corruption
 from ssvi.analysis.outside import NOISE, file_name
 from ssvi.analysis.progress import Track, bar
-from ssvi.config import Recipe
 from ssvi.demo_picture import draw
 from ssvi.report import Gathered, gather, write_report
 from ssvi.train import start
@@ -39,9 +38,8 @@ def main() -> None:
     options = _options()
     torch.set_num_threads(1)  # these layers are too small to share; two threads would mostly wait for each other
     console, folder = Console(), options.out / time.strftime("demo-%Y%m%d-%H%M%S")
-    recipe = config.load("digits").replace(epochs=options.epochs)
     console.print("Training a small convolutional network twice on the 8x8 digits that come with the package.")
-    _train(recipe, folder, console)
+    _train(options.epochs, folder, console)
     runs = [OpenRun(folder / name) for name in METHODS]
     for run in runs:
         _examine(run, bar)
@@ -67,13 +65,13 @@ def _options() -> argparse.Namespace:
     return options
 
 
-def _train(recipe: Recipe, folder: Path, console: Console) -> None:
+def _train(epochs: int, folder: Path, console: Console) -> None:
     """Each method into its own run folder, as `ssvi train` does it."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console) as progress:
         for name, method in METHODS.items():
-            run = start(recipe.replace(method=method), folder / name)
-            task = progress.add_task(f"{name}: NLL   -  ", total=recipe.epochs)
+            run = start(config.load("digits", method).replace(epochs=epochs), folder / name)
+            task = progress.add_task(f"{name}: NLL   -  ", total=epochs)
 
             def on_epoch(line: dict[str, Any], name: str = name, task: Any = task) -> None:
                 progress.update(task, completed=line["epoch"] + 1, description=f"{name}: NLL {line['nll']:.3f}")
