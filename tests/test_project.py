@@ -15,7 +15,7 @@ SOURCE = ROOT / "src" / "ssvi"
 
 LEVELS = [
     {"distributed", "geometry", "gaussian", "criteria", "schedules", "allocation", "metrics"},  # mathematics
-    {"held", "support", "posterior", "kernels", "nn", "convert", "summary"},  # state
+    {"held", "support", "posterior", "kernels", "nn", "convert", "fixed", "summary"},  # state
     {"addition", "subspace", "elbo", "predict", "flops", "baselines", "mixture"},  # algorithm
     {
         "models",
@@ -25,6 +25,7 @@ LEVELS = [
         "build",
         "parts",
         "course",
+        "monitor",
         "guard",
         "saving",
         "runfolder",

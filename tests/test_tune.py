@@ -7,9 +7,9 @@ import sys
 import tomllib
 
 import pytest
-from small_runs import finished
 
 import ssvi
+from small_runs import finished
 from ssvi import compare, config
 from ssvi.analysis import OpenRun
 from ssvi.cli_tune import tables

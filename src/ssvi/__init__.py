@@ -1,9 +1,10 @@
 """Sparse Subspace Variational Inference: Bayesian networks that are sparse from the first training step to the last."""
 
-from ssvi import allocation, criteria, flops, kernels, metrics, schedules
-from ssvi.convert import mean, sample, to_bnn
+from ssvi import allocation, baselines, criteria, flops, kernels, metrics, schedules
+from ssvi.convert import to_bnn
 from ssvi.elbo import ELBO
 from ssvi.evaluate import Evaluation, evaluate
+from ssvi.fixed import mean, sample
 from ssvi.held import at_mean, at_sample
 from ssvi.nn import kl, layers
 from ssvi.predict import predict, predict_samples
@@ -22,6 +23,7 @@ __all__ = [
     "allocation",
     "at_mean",
     "at_sample",
+    "baselines",
     "criteria",
     "evaluate",
     "flops",

@@ -1,4 +1,4 @@
-"""From a user's network to a Bayesian one, and back to a plain one."""
+"""From a user's network to a Bayesian one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from ssvi import allocation as allocations
-from ssvi.nn import TWINS, BayesLayer, layers
+from ssvi.nn import TWINS, BayesLayer
 from ssvi.posterior import SIGMA_MAPS, SparseGaussian, SparsePoint
 from ssvi.support import SparsePosterior
 
@@ -73,45 +73,6 @@ def to_bnn(
     for module, reason in reasons.items():
         setattr(module, REASON, reason)
     return bnn
-
-
-def mean(bnn: Net, *, dense: bool = False) -> Net:
-    """A deterministic network with theta = mu, sparse like `bnn` and as fast: its layers hold the live weights alone.
-
-    With `dense=True` it is made of torch's own layers with dense weights, zero off the support: for export and for code
-    that wants nothing of this library.
-    """
-    return _fixed(bnn, lambda posterior: posterior.mu, dense)
-
-
-def sample(bnn: Net, generator: torch.Generator | None = None, *, dense: bool = False) -> Net:
-    """A deterministic network with one draw theta ~ q; see `mean`."""
-    return _fixed(bnn, lambda posterior: posterior.sample(generator), dense)
-
-
-@torch.no_grad()
-def _fixed(bnn: Net, values: Callable[[SparsePosterior], Tensor], dense: bool) -> Net:
-    net = copy.deepcopy(bnn)
-    made: dict[SparsePosterior, nn.Module | nn.Parameter] = {}
-    for _, layer in list(layers(net)):
-        posterior = layer.posterior
-        if posterior not in made:  # tied layers share one again
-            theta = values(posterior).detach().clone()
-            made[posterior] = (
-                nn.Parameter(posterior.dense(theta)) if dense else SparsePoint(posterior.shape, posterior.index, theta)
-            )
-        _replace(layer, made[posterior])
-    return net
-
-
-def _replace(layer: BayesLayer, theta: nn.Module | nn.Parameter) -> None:
-    """Give a layer a point in place of its posterior, or make it the torch layer that it was."""
-    if isinstance(theta, SparsePoint):
-        layer.posterior = theta
-        return
-    del layer._modules["posterior"]
-    layer.__class__ = layer.plain  # type: ignore[assignment]
-    layer._parameters = {"weight": theta, **layer._parameters}  # type: ignore[dict-item]
 
 
 def _copy(net: Net) -> Net:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
-from ssvi.nn import posteriors
+from ssvi.nn import layers, posteriors
 from ssvi.posterior import SparseGaussian
 
 RUNAWAY = 20.0
@@ -18,8 +18,8 @@ class TrainingError(RuntimeError):
 
 @torch.no_grad()
 def check(bnn: nn.Module) -> None:
-    """Look at every layer: NaN, sigma beyond all measure, or no signal left."""
-    for name, posterior in posteriors(bnn).items():
+    """Look at every Bayesian layer: NaN, sigma beyond all measure, or no signal left."""
+    for name, posterior in (posteriors(bnn) if any(True for _ in layers(bnn)) else {}).items():
         mu, sigma = posterior.mu, posterior.sigma
         if not (torch.isfinite(mu).all() and torch.isfinite(sigma).all()):
             raise TrainingError(f"layer {name!r}: mu or sigma is not finite; lower lr, or clip gradients")

@@ -14,13 +14,11 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ssvi import build, distributed, flops, guard, memory, saving
+from ssvi import build, distributed, flops, guard, memory, monitor, saving
 from ssvi.config import Recipe
 from ssvi.course import course
 from ssvi.data import Batches, DataSet, augment, load
 from ssvi.evaluate import evaluate
-from ssvi.held import at_mean
-from ssvi.nn import gaussians, layers, posteriors
 from ssvi.parts import parts
 from ssvi.runfolder import RunError, RunFolder
 
@@ -64,7 +62,7 @@ class Run:
         self.course = course(recipe, self.parts, self._plain, self._inputs, folder.path)
         self.forward = distributed.parallel(self.net)
         torch.manual_seed(recipe.seed + distributed.rank())  # the noise of each process is its own
-        self.progress = Progress(indices=self._indices())
+        self.progress = Progress(indices=monitor.indices(self.net))
         self.interrupted: str | None = None
 
     def _plain(self) -> nn.Module:
@@ -105,7 +103,7 @@ class Run:
         now.loss, now.nll = distributed.mean_(torch.tensor([now.loss, now.nll], dtype=torch.float64)).tolist()
         line = self._numbers(start, first) | self._end_of_epoch()
         self.course.end_of_epoch(now.epoch)
-        self.progress = Progress(now.epoch + 1, now.step, indices=self._indices())
+        self.progress = Progress(now.epoch + 1, now.step, indices=monitor.indices(self.net))
         if distributed.rank() == 0:
             self.folder.log(line)
         self.save()
@@ -150,24 +148,13 @@ class Run:
 
     def _end_of_epoch(self) -> dict[str, Any]:
         """What is looked at once per epoch: the guard, validation at the posterior mean, cost, sigma and the support."""
-        bayesian = any(True for _ in layers(self.net))
-        if bayesian:
-            guard.check(self.net)
-        line: dict[str, Any] = {
-            "validation": self._validate(),
+        guard.check(self.net)
+        return {
+            "validation": monitor.validate(self.net, self.data.batches(self.validation, 500, shuffle=False)),
             "flops": self._flops(),
             "peak_memory_bytes": memory.peak(),
+            **monitor.support(self.net, self.progress.indices),
         }
-        if bayesian:
-            line |= {"sigma_drift": _drift(self.net), "iou": _iou(self.progress.indices, self._indices())}
-        return line
-
-    def _validate(self) -> dict[str, float]:
-        if not len(self.validation):
-            return {}
-        with at_mean(self.net):
-            found = evaluate(self.net, self.data.batches(self.validation, 500, shuffle=False), 1)
-        return {"accuracy": found.accuracy, "nll": found.nll, "ece": found.ece}
 
     def _flops(self) -> int:
         """Of the epoch, by the network at its end."""
@@ -177,10 +164,6 @@ class Run:
             self.net, self.train_split.x[:1].float(), steps=steps, batch_size=recipe.batch_size,
             updates=self.progress.dense_gradients, proposals=proposals,
         )  # fmt: skip
-
-    def _indices(self) -> dict[str, Tensor]:
-        made = posteriors(self.net) if any(True for _ in layers(self.net)) else {}
-        return {name: p.index.clone() for name, p in made.items() if p.s < p.d}
 
     def save(self) -> Path:
         """A checkpoint from which `resume` goes on bit for bit."""
@@ -262,19 +245,6 @@ def _check_processes(recipe: Recipe) -> None:
 def _shape(data: DataSet) -> tuple[int, int, int]:
     _, channels, size, _ = data.train.x.shape
     return len(data.classes), channels, size
-
-
-@torch.no_grad()
-def _drift(bnn: nn.Module) -> dict[str, float]:
-    """Mean |log(sigma / sigma_init)| of each layer: how far sigma moved from its start."""
-    return {name: (p.sigma / p.sigma_init).log().abs().mean().item() for name, p in gaussians(bnn).items()}
-
-
-def _iou(before: dict[str, Tensor], now: dict[str, Tensor]) -> float:
-    """Intersection over union of the supports, over all sparse layers."""
-    both = sum(int(torch.isin(now[name], before[name]).sum()) for name in now)
-    total = sum(index.numel() for index in now.values())
-    return both / (2 * total - both) if total else 1.0
 
 
 class _Signals:

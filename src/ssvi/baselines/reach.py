@@ -11,7 +11,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ssvi.baselines.gates import NORMS, Gate
-from ssvi.convert import become_bayesian, mean
+from ssvi.convert import become_bayesian
+from ssvi.fixed import mean
 from ssvi.nn import TWINS, BayesLayer
 from ssvi.posterior import SparsePoint
 
