@@ -142,10 +142,11 @@ def test_what_is_random_in_prediction(whole):
     assert random == {"ssvi", "vi", "snr-prune", "snr-finetune", "vd", "group-vd", "sbp"}
 
 
-def test_a_chain_needs_epochs_for_its_states(tmp_path):
-    run = train.start(SMALL.replace(method="aeb", members=3), tmp_path / "run")
-    with pytest.raises(RecipeError, match="members=3"):
-        run.train(quiet, quiet)
+def test_a_chain_needs_epochs_for_its_states():
+    assert SMALL.replace(method="aeb").state_gap == 1
+    with pytest.raises(RecipeError, match=r"epochs=4 with burn_in=0.5 .* members=3"):
+        SMALL.replace(method="aeb", members=3)
+    assert SMALL.replace(method="ensemble", members=3).all_epochs == 12
 
 
 def test_a_table_of_a_recipe_is_for_its_method_alone(tmp_path):

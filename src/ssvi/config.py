@@ -90,6 +90,16 @@ class Recipe:
         for name, (holds, must) in _RULES.items():
             if not holds(getattr(self, name)):
                 raise RecipeError(f"{name}={getattr(self, name)!r} must be {must}")
+        if METHODS[self.method].chain and self.state_gap < 1:
+            raise RecipeError(
+                f"epochs={self.epochs} with burn_in={self.burn_in} leave too few epochs to keep "
+                f"members={self.members} states, one per epoch at most: raise epochs, or lower burn_in or members"
+            )
+
+    @property
+    def state_gap(self) -> int:
+        """Epochs from one state that a sampler keeps to the next; the last one is that of the last epoch."""
+        return (self.epochs - int(self.burn_in * self.epochs)) // self.members
 
     @property
     def all_epochs(self) -> int:

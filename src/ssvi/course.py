@@ -17,7 +17,7 @@ from ssvi.baselines import group_vd, mbnn, sbp, snr_prune, vd
 from ssvi.baselines.reach import sparsified
 from ssvi.baselines.statistics import recompute_batchnorm
 from ssvi.build import dense_names
-from ssvi.config import Recipe, RecipeError, word_or_number
+from ssvi.config import Recipe, word_or_number
 from ssvi.mixture import Mixture
 from ssvi.nn import TWINS
 from ssvi.parts import Parts
@@ -97,19 +97,9 @@ class _Chain(_States):
 
     def end_of_epoch(self, epoch: int) -> None:
         """Keep a state if it is time."""
-        left, gap = self.recipe.epochs - 1 - epoch, self._gap()
+        left, gap = self.recipe.epochs - 1 - epoch, self.recipe.state_gap
         if left % gap == 0 and left // gap < self.recipe.members:
             self.keep(epoch, self._state())
-
-    def _gap(self) -> int:
-        recipe = self.recipe
-        gap = (recipe.epochs - int(recipe.burn_in * recipe.epochs)) // recipe.members
-        if gap < 1:
-            raise RecipeError(
-                f"epochs={recipe.epochs} with burn_in={recipe.burn_in} leave too few epochs to keep "
-                f"members={recipe.members} states, one per epoch at most: raise epochs, or lower burn_in or members"
-            )
-        return gap
 
     def _state(self) -> nn.Module:
         """The network as it is, with BatchNorm's statistics of its own weights and not of those that it came by."""

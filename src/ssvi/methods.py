@@ -17,6 +17,8 @@ class Method:
     """Whether `density` sets its sparsity. Where it does not, sparsity is an outcome, or there is none."""
     states: bool = False
     """Whether it keeps several networks, over which evaluation averages."""
+    chain: bool = False
+    """Whether they are the states of one sampler."""
 
 
 METHODS = {
@@ -32,6 +34,8 @@ METHODS = {
     "vd": Method("VD", "sparse variational dropout", "weight", False),
     "group-vd": Method("group VD", "Bayesian compression: variational dropout of channels", "channel", False),
     "sbp": Method("SBP", "structured Bayesian pruning", "channel", False),
-    "aeb": Method("AEB", "SGHMC with an adaptive spike-and-slab prior", "weight", True, states=True),
-    "mbnn": Method("mBNN", "masked BNN: SGLD, and Metropolis-Hastings on channels", "channel", False, states=True),
+    "aeb": Method("AEB", "SGHMC with an adaptive spike-and-slab prior", "weight", True, states=True, chain=True),
+    "mbnn": Method(
+        "mBNN", "masked BNN: SGLD, and Metropolis-Hastings on channels", "channel", False, states=True, chain=True
+    ),
 }

@@ -22,6 +22,7 @@ from ssvi.baselines.sgld import SGLD
 from ssvi.build import dense_names
 from ssvi.config import Recipe, word_or_number
 from ssvi.elbo import ELBO, Terms
+from ssvi.methods import METHODS
 from ssvi.posterior import SparseGaussian
 from ssvi.subspace import Subspace
 
@@ -134,7 +135,7 @@ _GROWTH = {"ssvi": None, "rigl": ("abs_mu", "sample"), "set": ("abs_mu", "random
 
 def _lr(recipe: Recipe, steps: int) -> schedules.Schedule:
     """Cosine to 0; a sampler's to its floor at the end of the burn-in, and constant from there."""
-    if recipe.method not in ("aeb", "mbnn"):
+    if not METHODS[recipe.method].chain:
         return schedules.cosine(1.0, steps=steps)
     fall = schedules.cosine(1.0, steps=max(1, round(recipe.burn_in * steps)))
     return lambda step: recipe.lr_floor + (1 - recipe.lr_floor) * fall(step)

@@ -19,6 +19,7 @@ from ssvi.config import Recipe
 from ssvi.course import course
 from ssvi.data import Batches, DataSet, augment, load
 from ssvi.evaluate import evaluate
+from ssvi.methods import METHODS
 from ssvi.parts import parts
 from ssvi.runfolder import RunError, RunFolder
 
@@ -235,7 +236,7 @@ def resume(out: str | Path, data_dir: str | Path | None = None) -> tuple[Run, li
 
 
 def _check_processes(recipe: Recipe) -> None:
-    if distributed.ranks() > 1 and recipe.method in ("aeb", "mbnn", "snr-finetune"):
+    if distributed.ranks() > 1 and (METHODS[recipe.method].chain or recipe.method == "snr-finetune"):
         raise RunError(
             f"method={recipe.method!r} with {distributed.ranks()} processes: its weights would differ between them "
             "(its noise or its pruning is not shared); train it in one process"
