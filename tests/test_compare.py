@@ -93,9 +93,9 @@ def test_what_was_interrupted_goes_on(tmp_path, monkeypatch, capsys):
 def test_another_recipe_in_the_folder_is_refused(tmp_path):
     trained(*planned(tmp_path, "ssvi"))
     with pytest.raises(
-        RunError, match=r"epochs=1 \(now 2\), lr=0\.05 \(now 0\.1\): choose another folder with --out, or"
+        RunError, match=r"epochs=1 \(now 2\), lr=0\.1 \(now 0\.2\): choose another folder with --out, or"
     ):
-        compare.refuse_changes(planned(tmp_path, "ssvi", epochs=2, lr=0.1))
+        compare.refuse_changes(planned(tmp_path, "ssvi", epochs=2, lr=0.2))
 
 
 def test_one_that_fails_leaves_the_others_alone(tmp_path, capsys):
