@@ -81,9 +81,10 @@ def inference(net: nn.Module, x: Tensor, samples: int = 1) -> int:
 def training(net: nn.Module, x: Tensor, *, steps: int, batch_size: int, updates: int = 0, proposals: int = 0) -> int:
     """FLOPs of training: `steps` batches, of which `updates` also form dense gradients for an update of gamma.
 
-    A proposal of mBNN is a forward and backward pass at the present masks and one at the proposed.
+    A proposal of mBNN is a forward pass at the present masks, one at the proposed, and a backward pass that needs no
+    gradients of weights: as much as a step.
     """
     costs = per_layer(net, x)
     step = sum((6 if cost.bayesian else 3) * cost.live for cost in costs)
     update = sum(cost.dense for cost in costs if cost.live < cost.dense)
-    return 2 * batch_size * ((steps + 2 * proposals) * step + updates * update)
+    return 2 * batch_size * ((steps + proposals) * step + updates * update)
