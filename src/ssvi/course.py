@@ -12,7 +12,7 @@ from pathlib import Path
 import torch
 from torch import Tensor, nn
 
-from ssvi import saving
+from ssvi import distributed, saving
 from ssvi.baselines import group_vd, mbnn, sbp, snr_prune, vd
 from ssvi.baselines.reach import sparsified
 from ssvi.baselines.statistics import recompute_batchnorm
@@ -58,14 +58,15 @@ class _States(Course):
 
     def keep(self, epoch: int, net: nn.Module) -> None:
         """Write a network, whole or not at all."""
-        self._folder.mkdir(exist_ok=True)
-        saving.save(net, self._folder / f"epoch-{epoch:06d}.safetensors")
+        if distributed.rank() == 0:
+            self._folder.mkdir(exist_ok=True)
+            saving.save(net, self._folder / f"epoch-{epoch:06d}.safetensors")
 
     def rewind(self, epoch: int) -> None:
         """Forget what was kept later: it will be kept again."""
         for file in self._files():
             if int(file.stem.removeprefix("epoch-")) >= epoch:
-                file.unlink()
+                file.unlink(missing_ok=True)
 
     def product(self) -> nn.Module:
         """All that was kept."""
