@@ -94,6 +94,16 @@ def test_the_network_is_exactly_at_its_target(method, whole):
         assert sum(p.s for p in posteriors.values()) == round(0.2 * sum(p.d for p in posteriors.values()))
 
 
+@pytest.mark.parametrize("method", ["snr-finetune", "aeb"])
+def test_one_epoch_is_enough_to_reach_the_target(method, tmp_path):
+    run = train.start(recipe(method).replace(epochs=1, members=1), tmp_path / "run")
+    run.train(quiet, quiet)
+    run.finish()
+    net = run.net.members[0] if isinstance(run.net, Mixture) else run.net
+    sparse = [layer.posterior for name, layer in ssvi.layers(net) if name != "0"]
+    assert sum(p.s for p in sparse) == round(0.2 * sum(p.d for p in sparse))
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_cost_is_counted_for_all(method, whole):
     cost = assess(OpenRun(whole(method)), samples=2)["cost"]

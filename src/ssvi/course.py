@@ -174,7 +174,8 @@ class _FineTuned(_PrunedBySNR):
 
     @property
     def _dense_epochs(self) -> int:
-        return self.recipe.epochs - max(1, round(self.recipe.finetune * self.recipe.epochs))
+        """At least one; a run of one epoch is pruned at its end."""
+        return max(1, self.recipe.epochs - max(1, round(self.recipe.finetune * self.recipe.epochs)))
 
 
 _COURSES: dict[str, type[Course]] = {
