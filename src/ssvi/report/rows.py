@@ -32,14 +32,15 @@ def headline(runs: Sequence[Gathered]) -> Table:
     """Quality on the test images, with intervals, and at the posterior mean."""
     rows = []
     for key, name in METRIC.items():
-        found = [run.evaluation["metrics"][key] for run in runs]
-        means = [number(key, run.evaluation["at_mean"][key]) for run in runs]
-        cells = [
-            Cell(number(key, made["value"]), f"{interval(key, made)}; at the mean {mean}")
-            for made, mean in zip(found, means, strict=True)
-        ]
-        rows.append([Cell(name), *cells])
+        rows.append([Cell(name), *(_quality(run.evaluation, key) for run in runs)])
     return Table(["", *_names(runs)], rows)
+
+
+def _quality(evaluation: dict[str, Any], key: str) -> Cell:
+    """The value, its interval, and what one network has: the posterior mean, or the last one of a mixture."""
+    made, one = evaluation["metrics"][key], number(key, evaluation["at_mean"][key])
+    where = "at the mean" if evaluation["point"] == "posterior mean" else evaluation["point"]
+    return Cell(number(key, made["value"]), f"{interval(key, made)}; {where} {one}")
 
 
 def cost(runs: Sequence[Gathered]) -> Table:
