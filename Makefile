@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-NATIVE := $(wildcard hatch_build.py src/ssvi/kernels/native/*.cpp src/ssvi/kernels/native/*.h)
+NATIVE := $(wildcard hatch_build.py src/ssvi/kernels/native/cpp/*.cpp src/ssvi/kernels/native/cpp/*.h)
 
 .PHONY: demo test test-slow lint bench sanitize clean
 

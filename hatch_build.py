@@ -46,7 +46,7 @@ def compile_all(native: Path, extra: Sequence[str] = ("-O3",)) -> list[Path]:
     machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine().lower(), platform.machine())
     if cxx is None or machine not in TARGETS:
         return []
-    sources = sorted(str(path) for path in native.glob("*.cpp"))
+    sources = sorted(str(path) for path in (native / "cpp").glob("*.cpp"))
 
     def compile_one(name: str, march: str) -> Path | None:
         library = native / f"kernels_{name}.so"

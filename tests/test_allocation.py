@@ -41,7 +41,7 @@ def test_erk_by_hand():
 
 def test_erk_gives_resnet18_the_known_cost():
     """ERK at 10 % costs about 2.4 times as much as uniform at equal weights, since it favours the large images."""
-    from ssvi.models import resnet18
+    from ssvi.nn.models import resnet18
 
     weights = {n: p for n, p in resnet18().named_parameters() if p.dim() > 1 and n != "conv1.weight"}
     counts = allocation.erk([tuple(p.shape) for p in weights.values()], 0.1)

@@ -8,7 +8,7 @@ import pytest
 import torch
 
 import ssvi
-from ssvi.models import resnet18
+from ssvi.nn.models import resnet18
 
 ROOT = Path(__file__).parent.parent
 SOURCE = ROOT / "src" / "ssvi"

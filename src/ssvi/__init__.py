@@ -1,16 +1,24 @@
-"""Sparse Subspace Variational Inference: Bayesian networks that are sparse from the first training step to the last."""
+"""Sparse Subspace Variational Inference: Bayesian networks that are sparse from the first training step to the last.
 
-from ssvi import allocation, baselines, criteria, flops, kernels, metrics, schedules
-from ssvi.convert import to_bnn
-from ssvi.elbo import ELBO
-from ssvi.evaluate import Evaluation, evaluate
-from ssvi.fixed import mean, sample
-from ssvi.held import at_mean, at_sample
-from ssvi.nn import kl, layers
-from ssvi.predict import predict, predict_samples
-from ssvi.saving import load, save
-from ssvi.subspace import Move, Subspace, Update
-from ssvi.summary import summary
+The public names are imported when they are first used, so that `import ssvi` and `ssvi --help` are instant: neither loads
+torch.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ssvi import allocation, baselines, criteria, flops, kernels, metrics, schedules
+    from ssvi.inference.elbo import ELBO
+    from ssvi.inference.evaluate import Evaluation, evaluate
+    from ssvi.inference.predict import predict, predict_samples
+    from ssvi.inference.subspace import Move, Subspace, Update
+    from ssvi.nn.convert import to_bnn
+    from ssvi.nn.deterministic import mean, sample
+    from ssvi.nn.layers import kl, layers
+    from ssvi.nn.random_tensor import at_mean, at_sample
+    from ssvi.nn.summary import summary
+    from ssvi.training.model_file import load, save
 
 __version__ = "0.1.0"
 
@@ -41,3 +49,32 @@ __all__ = [
     "summary",
     "to_bnn",
 ]
+
+_HOME = {
+    "inference.elbo": ("ELBO",),
+    "inference.evaluate": ("Evaluation", "evaluate"),
+    "inference.predict": ("predict", "predict_samples"),
+    "inference.subspace": ("Move", "Subspace", "Update"),
+    "nn.convert": ("to_bnn",),
+    "nn.deterministic": ("mean", "sample"),
+    "nn.layers": ("kl", "layers"),
+    "nn.random_tensor": ("at_mean", "at_sample"),
+    "nn.summary": ("summary",),
+    "training.model_file": ("load", "save"),
+}
+"""Where each public name lives; those that are not here are modules of their own name."""
+
+
+def __getattr__(name: str) -> Any:
+    """A public name, imported at its first use (PEP 562)."""
+    if name not in __all__:
+        raise AttributeError(f"module 'ssvi' has no attribute {name!r}")
+    home = next((module for module, names in _HOME.items() if name in names), None)
+    value = import_module(f"ssvi.{name}") if home is None else getattr(import_module(f"ssvi.{home}"), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    """The public names, loaded or not."""
+    return sorted([*globals(), *__all__])

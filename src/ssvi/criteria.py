@@ -12,7 +12,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from ssvi import gaussian
+from ssvi.math import gaussian
 
 Criterion = Callable[[Tensor, Tensor], Tensor]
 

@@ -16,11 +16,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ssvi.baselines.gates import gates
-from ssvi.baselines.reach import live
-from ssvi.held import at_mean
-from ssvi.nn import TWINS, BayesLayer
-from ssvi.posterior import SparseGaussian
+from ssvi.nn.gates import gates
+from ssvi.nn.layers import TWINS, BayesLayer
+from ssvi.nn.posterior import SparseGaussian
+from ssvi.nn.random_tensor import at_mean
+from ssvi.nn.reach import reachable
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ def per_layer(net: nn.Module, x: Tensor) -> list[LayerCost]:
 def _alive(net: nn.Module, x: Tensor) -> dict[str, Tensor]:
     """The live weights of layers that are not sparse by construction: not zero, and not behind a closed gate."""
     if any(True for _ in gates(net)):
-        return live(net, x)
+        return reachable(net, x)
     return {name: m.weight != 0 for name, m in net.named_modules() if type(m) in TWINS}
 
 

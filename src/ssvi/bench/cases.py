@@ -14,9 +14,9 @@ from torch import Tensor, nn
 
 import ssvi
 from ssvi import kernels
-from ssvi.convert import to_bnn
 from ssvi.kernels.dense import VARIANCE_FLOOR
-from ssvi.models import resnet18
+from ssvi.nn.convert import to_bnn
+from ssvi.nn.models import resnet18
 
 BATCH = 128
 EVERY = 100

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from statistics import median
 
-from ssvi.memory import peak
+from ssvi.training.memory import peak
 
 Work = Callable[[], None]
 

@@ -12,7 +12,7 @@ from torch import nn
 from ssvi.bench import cases
 from ssvi.bench.measure import interleaved, peak_memory
 from ssvi.kernels import native
-from ssvi.runfolder import machine
+from ssvi.training.run_folder import machine
 
 DENSITIES = (0.10, 0.05, 0.01)
 LAYERS = ((64, 32), (128, 16), (256, 8), (512, 4))

@@ -2,14 +2,14 @@
 
 from ssvi.data import augment
 from ssvi.data.batches import Batches
-from ssvi.data.cifar import cifar_c
 from ssvi.data.corruptions import corrupt
 from ssvi.data.dataset import DataSet
 from ssvi.data.download import default_folder
 from ssvi.data.embedded import digits
 from ssvi.data.find import NAMES, cifar_c_folder, load
-from ssvi.data.folder import read_images
 from ssvi.data.names import CORRUPTIONS
+from ssvi.data.readers.cifar import cifar_c
+from ssvi.data.readers.folder import read_images
 from ssvi.data.split import DataError, Split
 
 __all__ = [

@@ -6,12 +6,12 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ssvi.data import cifar
 from ssvi.data.download import Source
-from ssvi.data.idx import read_idx
 from ssvi.data.names import CIFAR10, CIFAR100, CORRUPTIONS, DIGITS, FASHION
+from ssvi.data.readers import cifar
+from ssvi.data.readers.idx import read_idx
+from ssvi.data.readers.svhn import read_svhn
 from ssvi.data.split import Split
-from ssvi.data.svhn import read_svhn
 
 
 @dataclass(frozen=True)

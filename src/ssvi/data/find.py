@@ -5,12 +5,12 @@ from __future__ import annotations
 import difflib
 from pathlib import Path
 
-from ssvi.data.arrays import read_npz
 from ssvi.data.catalogue import CORRUPTED, KNOWN, Known, Layout
 from ssvi.data.dataset import DataSet
 from ssvi.data.download import default_folder, obtain
 from ssvi.data.embedded import digits
-from ssvi.data.folder import Size, read_folder
+from ssvi.data.readers.arrays import read_npz
+from ssvi.data.readers.folder import Size, read_folder
 from ssvi.data.split import DataError, empty
 
 NAMES = ("digits", *KNOWN)

@@ -11,9 +11,9 @@ from types import ModuleType, TracebackType
 
 from torch import Tensor, nn
 
-from ssvi.geometry import Geometry
 from ssvi.kernels import dense, native
 from ssvi.kernels.dense import moments
+from ssvi.kernels.geometry import Geometry
 from ssvi.kernels.native import batchnorm
 
 __all__ = ["available", "batch_norm", "chosen", "draw", "fixed", "moments", "use"]

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ssvi.geometry import Geometry
+from ssvi.kernels.geometry import Geometry
 
 VARIANCE_FLOOR = 1e-30
 """Below it the standard deviation is constant. At 99 % sparsity many outputs have no live weight, Var[y] = 0, and the

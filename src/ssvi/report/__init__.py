@@ -7,11 +7,11 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from ssvi.analysis import OpenRun
-from ssvi.analysis.progress import Track, quiet
+from ssvi.evaluation import FinishedRun
+from ssvi.evaluation.progress import Track, quiet
 from ssvi.report import markdown, page
 from ssvi.report.gather import Gathered, gather
-from ssvi.runfolder import RunError
+from ssvi.training.run_folder import RunError
 
 __all__ = ["Gathered", "gather", "write_report"]
 
@@ -20,7 +20,7 @@ MOST = 6
 
 
 def write_report(
-    runs: Sequence[OpenRun], out: Path, samples: int = 5, seed: int = 0, track: Track = quiet
+    runs: Sequence[FinishedRun], out: Path, samples: int = 5, seed: int = 0, track: Track = quiet
 ) -> tuple[Path, Path]:
     """Write `out` (.html) and its twin (.md), whole or not at all; returns both paths."""
     if not 1 <= len(runs) <= MOST:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
-from ssvi import wording
+from ssvi.evaluation import wording
+from ssvi.evaluation.wording import short
+from ssvi.plotting.scale import Scale, log, percent
+from ssvi.plotting.svg import CHARACTER, WIDTH, drawing, marker, shortened
 from ssvi.report.gather import Gathered
-from ssvi.report.scale import Scale, log, percent
-from ssvi.report.svg import CHARACTER, WIDTH, drawing, marker, shortened
-from ssvi.wording import short
 
 ROW = 20
 FOOT = 26

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from html import escape
 from typing import Any
 
+from ssvi.evaluation.wording import METRIC, number, short
+from ssvi.plotting.scale import Scale, linear, percent
+from ssvi.plotting.svg import WIDTH, Plot, drawing, marker, room, shortened
 from ssvi.report.gather import Gathered
-from ssvi.report.scale import Scale, linear, percent
-from ssvi.report.svg import WIDTH, Plot, drawing, marker, room, shortened
-from ssvi.wording import METRIC, number, short
 
 BETTER = {"accuracy": "↑"}
 """Which way is better; all others are ↓."""

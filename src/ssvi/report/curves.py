@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from ssvi.evaluation.wording import short
+from ssvi.plotting.scale import Scale, linear, log, percent
+from ssvi.plotting.svg import Plot, room, shortened
 from ssvi.report.gather import Gathered
-from ssvi.report.scale import Scale, linear, log, percent
-from ssvi.report.svg import Plot, room, shortened
-from ssvi.wording import short
 
 Line = dict[str, Any]
 """A line of metrics.jsonl."""

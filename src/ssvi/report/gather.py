@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ssvi.analysis import OpenRun, assess, layer_rows, separate
-from ssvi.analysis.outside import NOISE, file_name
-from ssvi.analysis.progress import Track, quiet
 from ssvi.data import DataError
-from ssvi.methods import METHODS
+from ssvi.evaluation import FinishedRun, evaluate_ood, evaluate_run, layer_rows
+from ssvi.evaluation.ood import NOISE, file_name
+from ssvi.evaluation.progress import Track, quiet
+from ssvi.methods.catalogue import METHODS
 from ssvi.report.images import thumbnail
 
 
@@ -43,18 +43,24 @@ class Gathered:
 
 
 def gather(
-    runs: Sequence[OpenRun], samples: int = 5, seed: int = 0, track: Track = quiet, names: Sequence[str] | None = None
+    runs: Sequence[FinishedRun],
+    samples: int = 5,
+    seed: int = 0,
+    track: Track = quiet,
+    names: Sequence[str] | None = None,
 ) -> list[Gathered]:
     """Each run with its results; those that were missing are kept in its folder."""
     names = names or _distinct(runs)
     return [_gather(i, name, run, samples, seed, track) for i, (name, run) in enumerate(zip(names, runs, strict=True))]
 
 
-def _gather(series: int, name: str, run: OpenRun, samples: int, seed: int, track: Track) -> Gathered:
-    evaluation = run.read("evaluation.json") or _computed(run, "evaluation.json", assess(run, samples, seed, track))
+def _gather(series: int, name: str, run: FinishedRun, samples: int, seed: int, track: Track) -> Gathered:
+    evaluation = run.read("evaluation.json") or _computed(
+        run, "evaluation.json", evaluate_run(run, samples, seed, track)
+    )
     outside = run.read_all("ood-*.json")
     if not outside:
-        found = separate(run, (NOISE,), samples, seed, track)[NOISE]
+        found = evaluate_ood(run, (NOISE,), samples, seed, track)[NOISE]
         outside = [_computed(run, file_name(NOISE), found)]
     return Gathered(
         series,
@@ -72,19 +78,19 @@ def _gather(series: int, name: str, run: OpenRun, samples: int, seed: int, track
     )
 
 
-def _computed(run: OpenRun, file: str, result: dict[str, Any]) -> dict[str, Any]:
+def _computed(run: FinishedRun, file: str, result: dict[str, Any]) -> dict[str, Any]:
     run.write(file, result)
     return result
 
 
-def _machine(run: OpenRun) -> dict[str, Any]:
+def _machine(run: FinishedRun) -> dict[str, Any]:
     try:
         return run.folder.machine
     except (OSError, ValueError):  # a record for people; its loss spoils nothing else
         return {}
 
 
-def _pictures(run: OpenRun, evaluation: dict[str, Any]) -> dict[str, list[tuple[str, dict[str, Any]]]]:
+def _pictures(run: FinishedRun, evaluation: dict[str, Any]) -> dict[str, list[tuple[str, dict[str, Any]]]]:
     try:
         x = run.test.x
     except DataError:  # the numbers are kept, the data set has gone: a report without pictures
@@ -93,7 +99,7 @@ def _pictures(run: OpenRun, evaluation: dict[str, Any]) -> dict[str, list[tuple[
     return {kind: [(thumbnail(x[said["index"]]), said) for said in kinds[kind]] for kind in ("uncertain", "wrong")}
 
 
-def _distinct(runs: Sequence[OpenRun]) -> list[str]:
+def _distinct(runs: Sequence[FinishedRun]) -> list[str]:
     """The names of the folders; the whole paths of those that share a name."""
     count = Counter(run.name for run in runs)
     return [run.name if count[run.name] == 1 else str(run.folder.path) for run in runs]

@@ -6,10 +6,10 @@ from collections.abc import Iterable, Sequence
 from html import escape
 from typing import Any
 
+from ssvi.evaluation.wording import data_name
+from ssvi.plotting.svg import marker
 from ssvi.report.gather import Gathered
 from ssvi.report.rows import Cell, Table
-from ssvi.report.svg import marker
-from ssvi.wording import data_name
 
 FEW = 3
 """Columns of numbers that would be lost in a table as wide as the page."""

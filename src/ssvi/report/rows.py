@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from ssvi import wording
+from ssvi.evaluation import wording
+from ssvi.evaluation.wording import METRIC, RANKING, interval, number
 from ssvi.report.gather import Gathered
-from ssvi.wording import METRIC, RANKING, interval, number
 
 
 @dataclass(frozen=True)

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from html import escape
 
+from ssvi.evaluation.wording import data_name
 from ssvi.report import bars, charts, curves, html, rows
 from ssvi.report.gather import Gathered
-from ssvi.wording import data_name
 
 
 def quality(runs: Sequence[Gathered]) -> str:

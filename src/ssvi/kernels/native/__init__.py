@@ -12,7 +12,7 @@ import math
 import torch
 from torch import Tensor
 
-from ssvi.geometry import Geometry
+from ssvi.kernels.geometry import Geometry
 from ssvi.kernels.native.library import available, isa, why_not
 
 __all__ = ["available", "draw", "fixed", "isa", "supports", "wants", "why_not"]

@@ -1,0 +1,36 @@
+"""`ssvi report`: the page that people look at."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import click
+
+from ssvi.cli.options import open_run, run_options
+from ssvi.evaluation.progress import bar
+from ssvi.report import write_report
+
+
+@click.command("report")
+@click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
+@click.option("--out", type=click.Path(path_type=Path), help="the HTML file; its Markdown twin lies beside it")
+@run_options
+def report_command(
+    runs: tuple[Path, ...], out: Path | None, samples: int, seed: int, data_dir: Path | None, threads: int | None,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """One self-contained HTML page about one RUN, or several side by side; and the same as Markdown, a model card.
+
+    Shows what the run folders keep. What is missing and cheap is computed: `evaluate`, and `ood` on noise. By default it
+    is report.html in RUN, or report-A-B.html here for several.
+    """
+    opened = [open_run(path, data_dir, threads) for path in runs]
+    target = out or (
+        runs[0] / "report.html" if len(runs) == 1 else Path(f"report-{'-'.join(r.name for r in opened)}.html")
+    )
+    page, card = write_report(opened, target, samples, seed, bar)
+    if as_json:
+        click.echo(json.dumps({"html": str(page), "markdown": str(card)}))
+    else:
+        click.echo(f"report: {page}\nmodel card: {card}")

@@ -1,0 +1,51 @@
+"""How far the training of a grid is."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
+
+from ssvi.comparison.grid import Planned
+
+
+class Bars:
+    """A bar over all epochs of the grid, and one for each run in progress; lines where there is no terminal."""
+
+    def __init__(self, runs: Sequence[Planned]) -> None:
+        console = Console(stderr=True)
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("epochs"))
+        self.lines = not console.is_terminal
+        self.progress = Progress(*columns, TimeRemainingColumn(), console=console, disable=self.lines)
+        self.epochs = {run: run.epochs_done for run in runs}
+        self.left = sum(not run.folder.finished for run in runs)
+        self.whole = self.progress.add_task("all runs", total=sum(run.epochs for run in runs))
+        self.tasks: dict[Planned, TaskID] = {}
+
+    def __enter__(self) -> Bars:
+        self.progress.start()
+        self._draw()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.progress.stop()
+
+    def at(self, run: Planned, epochs: int) -> None:
+        """Move the bar of the run, and that of all."""
+        if run not in self.tasks:
+            self.tasks[run] = self.progress.add_task(run.name, total=run.epochs)
+        self.epochs[run] = epochs
+        self.progress.update(self.tasks[run], completed=epochs)
+        self._draw()
+
+    def ended(self, run: Planned, failure: str) -> None:
+        """Take its bar away, and say so."""
+        self.left -= 1
+        if run in self.tasks:
+            self.progress.remove_task(self.tasks.pop(run))
+        how = "failed" if failure else "trained"
+        self.progress.console.print(f"{run.name}: {how}, {self.left} to go", highlight=False, soft_wrap=True)
+
+    def _draw(self) -> None:
+        self.progress.update(self.whole, completed=sum(self.epochs.values()))

@@ -1,0 +1,1 @@
+"""Readers of file formats: files in, images and labels out."""

@@ -1,0 +1,87 @@
+"""The loss. Its scale cannot be wrong: the size of the training set is a required argument."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from ssvi.nn.layers import kl
+from ssvi.schedules import Schedule, resolve
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What the last loss was made of."""
+
+    nll: float
+    kl: float
+    beta: float
+
+
+class ELBO:
+    """The negative evidence lower bound per example: mean NLL of a batch + beta_t KL(q || p) / train_size   (Eq. 3).
+
+    `train_size` is N, the number of training examples: the data term of the bound is a sum over all of them, the batch
+    gives its mean, so the KL must be divided by N (not by the batch size, not by the number of batches).
+    beta is 1 for the exact bound; a schedule over the gradient steps is KL warm-up, a value below 1 a cold posterior.
+
+    Args:
+        bnn: a network from `to_bnn`.
+        train_size: the number of examples in the training set.
+        beta: a number or a schedule step -> float. A step is a call with gradients enabled.
+        kl: the divergence of the network, where it is not that of Gaussian priors.
+    """
+
+    def __init__(
+        self,
+        bnn: nn.Module,
+        *,
+        train_size: int,
+        beta: float | Schedule = 1.0,
+        kl: Callable[[nn.Module], Tensor] = kl,
+    ) -> None:
+        kl(bnn)  # a network without a Bayesian layer is an error here and not in the first step
+        if isinstance(train_size, bool) or not train_size > 0:
+            raise ValueError(
+                f"train_size={train_size!r} must be a positive number: the number of examples in the training set, "
+                "e.g. len(train_set)"
+            )
+        self.bnn = bnn
+        self.train_size = train_size
+        self.beta = resolve(beta)
+        self.kl = kl
+        self.step = 0
+        self._last: tuple[Tensor, Tensor, float] | None = None
+
+    def __call__(self, nll: Tensor) -> Tensor:
+        """The loss for a batch whose mean negative log-likelihood is `nll`."""
+        if nll.dim() != 0:
+            raise ValueError(f"nll has shape {tuple(nll.shape)}: pass the mean over the batch, e.g. reduction='mean'")
+        if not torch.isfinite(nll):
+            raise FloatingPointError(
+                f"nll={nll.item()} at step {self.step}: nothing was changed; lower the learning rate or sigma_init, "
+                "clip gradients, or look for NaN in the input"
+            )
+        divergence, beta = self.kl(self.bnn), self.beta(self.step)
+        self._last = nll.detach(), divergence.detach(), beta
+        self.step += torch.is_grad_enabled()
+        return nll + beta / self.train_size * divergence
+
+    @property
+    def terms(self) -> Terms:
+        """NLL, KL and beta of the last call, apart."""
+        if self._last is None:
+            raise RuntimeError("elbo.terms: there was no call yet")
+        nll, divergence, beta = self._last
+        return Terms(nll.item(), divergence.item(), beta)
+
+    def state_dict(self) -> dict[str, int]:
+        """The step that the schedule of beta has reached."""
+        return {"step": self.step}
+
+    def load_state_dict(self, state: dict[str, int]) -> None:
+        """Go on from there."""
+        self.step = state["step"]

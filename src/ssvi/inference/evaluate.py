@@ -1,0 +1,82 @@
+"""One evaluation for every network: a loader in, the numbers and their intervals out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import InitVar, dataclass
+from functools import cached_property
+
+from torch import Tensor, nn
+
+from ssvi import metrics
+from ssvi.inference.outputs import Loader, Outputs, collect
+
+Interval = tuple[float, float]
+
+HEADLINE: dict[str, Callable[[Tensor, Tensor], float]] = {
+    "accuracy": metrics.accuracy,
+    "nll": metrics.nll,
+    "brier": metrics.brier,
+    "ece": metrics.ece,
+    "marginal_calibration_error": metrics.marginal_calibration_error,
+    "aurc": metrics.aurc,
+}
+"""The numbers that come with an interval."""
+
+RESAMPLES = {"marginal_calibration_error": 200}
+"""Of the bootstrap, where 1000 would take longer than the network itself."""
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """The quality of predictions p(y|x), averaged over samples of theta."""
+
+    examples: int
+    samples: int
+    accuracy: float
+    nll: float
+    brier: float
+    ece: float
+    """Guo's top-label calibration error."""
+    marginal_calibration_error: float
+    """What the paper calls ECE: class-wise, debiased, L2. Not comparable with `ece`."""
+    aurc: float
+    """Area under the risk-coverage curve: the mean error if the least certain examples are left out first."""
+    entropy: float
+    """Mean predictive entropy, in nats."""
+    mutual_information: float
+    """The part of the entropy that comes from not knowing theta."""
+    outputs: InitVar[Outputs]
+
+    def __post_init__(self, outputs: Outputs) -> None:
+        object.__setattr__(self, "_outputs", outputs)
+
+    @cached_property
+    def intervals(self) -> dict[str, Interval]:
+        """The 95 % bootstrap interval of every headline number; computed when first asked for."""
+        outputs: Outputs = self._outputs  # type: ignore[attr-defined]
+        return {
+            name: metrics.bootstrap(metric, outputs.probs, outputs.labels, resamples=RESAMPLES.get(name, 1000))
+            for name, metric in HEADLINE.items()
+        }
+
+
+def evaluate(net: nn.Module, loader: Loader, samples: int = 5, *, seed: int = 0) -> Evaluation:
+    """Evaluate a Bayesian network with `samples` draws of theta, or a deterministic one with its one output.
+
+    Inside `with ssvi.at_mean(net):` it is the posterior mean that is evaluated. The network is evaluated in eval mode
+    and given back in the mode that it had; the global random numbers are not touched.
+    """
+    return score(collect(net, loader, samples, seed))
+
+
+def score(outputs: Outputs) -> Evaluation:
+    """The evaluation of outputs that were collected before."""
+    return Evaluation(
+        examples=len(outputs.labels),
+        samples=len(outputs.drawn),
+        **{name: metric(outputs.probs, outputs.labels) for name, metric in HEADLINE.items()},
+        entropy=outputs.entropy.mean().item(),
+        mutual_information=outputs.model_uncertainty.mean().item(),
+        outputs=outputs,
+    )

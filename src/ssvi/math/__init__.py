@@ -1,0 +1,1 @@
+"""Closed forms of distributions: tensors in, tensors out."""

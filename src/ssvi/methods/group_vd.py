@@ -1,0 +1,105 @@
+"""Louizos, Ullrich, Welling: "Bayesian Compression for Deep Learning", NeurIPS 2017, with the normal-Jeffreys prior
+(BC-GNJ): variational dropout of groups.
+
+A scale z_c for each hidden channel c, log-uniform a priori, and weights p(w | z) = N(0, z^2) under q(w | z) =
+N(z mu, z^2 sigma^2). With w = z v that is y_c = z_c (v x)_c, v ~ N(mu, sigma^2), under a prior N(0, 1) on v: dense VI and
+a random gate. As in `vd` the KL of a gate falls with alpha = Var z / (E z)^2, so channels that are not needed drown.
+Train `to_group_vd(net)` with `ELBO(net, train_size=N, beta=..., kl=group_vd.kl)`.
+
+Where we differ from the authors' code: fully connected layers too have their gates at their outputs (z for each image
+and channel), which are the inputs of the next layer, and the pixels have none; biases are points; and a gate stands
+behind BatchNorm where there is one (see `gates`). BatchNorm takes the scale of v out, so z is all there is of it.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from typing import TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from ssvi.methods.vd import CLIP, log_uniform_kl
+from ssvi.nn import layers
+from ssvi.nn.convert import to_bnn
+from ssvi.nn.gates import Gate, gated, gates
+from ssvi.nn.reach import reachable, sparsified
+
+Net = TypeVar("Net", bound=nn.Module)
+
+
+class NormalGate(Gate):
+    """q(z_c) = N(mu_c, sigma_c^2), p(z_c) ~ 1 / |z_c|. It starts at mu = 1, sigma^2 = exp(-9).
+
+    z may be negative, the more often the larger alpha is: in 16 % of the draws at alpha = 1. A gate is before the ReLU,
+    and relu(z y) = z relu(y) holds for z >= 0 only: with z < 0 the channel passes |z| relu(-y), where behind the ReLU it
+    would pass z relu(y). It is a choice, and that of the model: w = z v changes its sign with z.
+    """
+
+    def __init__(self, channels: int) -> None:
+        super().__init__(channels)
+        self.mu = nn.Parameter(torch.ones(channels))
+        self.log_sigma = nn.Parameter(torch.full((channels,), -4.5))
+
+    @property
+    def log_alpha(self) -> Tensor:
+        """log alpha = 2 log sigma - log(mu^2 + 1e-8) of each channel."""
+        return 2.0 * self.log_sigma - (self.mu.square() + 1e-8).log()
+
+    def kl(self) -> Tensor:
+        """KL(q || p) by the approximation of `vd`, summed over the channels that are not removed. It is constant beyond
+        log alpha = 8, or sigma would grow without end."""
+        return (log_uniform_kl(self.log_alpha.clamp_max(CLIP)) * self.alive).sum()
+
+    def draw(self, examples: int) -> Tensor:
+        """z for each example and channel, differentiable in mu and log sigma."""
+        return self._draw((examples, self.channels))
+
+    def sample(self, generator: torch.Generator | None = None) -> Tensor:
+        """One z for each channel."""
+        return self._draw((self.channels,), generator)
+
+    def _draw(self, shape: tuple[int, ...], generator: torch.Generator | None = None) -> Tensor:
+        eps = torch.randn(shape, generator=generator, dtype=self.mu.dtype, device=self.mu.device)
+        return self.mu + self.log_sigma.exp() * eps
+
+    @property
+    def mean(self) -> Tensor:
+        """E z."""
+        return self.mu
+
+
+def to_group_vd(net: Net, sigma_init: float = math.exp(-4.5)) -> Net:
+    """A copy of `net` with Gaussian posteriors on its weights under a prior N(0, 1), and a gate on each hidden channel."""
+    return gated(to_bnn(net, 1.0, prior_sigma=1.0, sigma_init=sigma_init), NormalGate)
+
+
+def normal_gates(net: nn.Module) -> dict[str, NormalGate]:
+    """The gates of a network from `to_group_vd`, by the name of the module that they are on."""
+    found = {name: gate for name, gate in gates(net) if isinstance(gate, NormalGate)}
+    if not found:
+        raise ValueError("net has no normal gate: make it with group_vd.to_group_vd(net); it needs two layers at least")
+    return found
+
+
+def kl(net: nn.Module) -> Tensor:
+    """KL of the weights, Gaussian, + KL of the gates, log-uniform; in place of `ssvi.kl`, differentiable."""
+    return layers.kl(net) + torch.stack([gate.kl() for gate in normal_gates(net).values()]).sum()
+
+
+@torch.no_grad()
+def prune(net: Net, x: Tensor, threshold: float = 3.0) -> Net:
+    """A copy in which the channels with log alpha > threshold are removed for good, and with them their weights.
+
+    Each layer keeps its best channel at least, or the network would be cut. What is left is random as before.
+
+    Args:
+        net: trained with the KL above.
+        x: inputs like those of the network.
+        threshold: 3 is that of `vd`. The authors choose one for each layer by looking at the histogram of log alpha.
+    """
+    made = copy.deepcopy(net)
+    for gate in normal_gates(made).values():
+        gate.close_below(-threshold, -gate.log_alpha)
+    return sparsified(made, reachable(made, x))

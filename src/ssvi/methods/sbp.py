@@ -1,0 +1,111 @@
+"""Neklyudov, Molchanov, Ashukha, Vetrov: "Structured Bayesian Pruning via Log-Normal Multiplicative Noise", NeurIPS 2017
+(SBP).
+
+The weights are points. Every hidden channel is multiplied by a random theta_c in (0, 1]: log-uniform a priori, truncated
+log-normal a posteriori. The KL rewards a wide q, so a channel that the data do not need drowns in noise, and goes. Train
+`to_sbp(net)` with `ELBO(net, train_size=N, beta=..., kl=sbp.kl)`, without weight decay on the gates and with a learning
+rate for them that is 10 times that of the weights or more (theirs, with Adam): log sigma starts at -5, and a channel
+goes when it has come to between 0 (mu = -3) and 1 (mu = 0).
+
+Where we differ from the authors' code: theta stands behind the BatchNorm and not before it (see `gates`), so that
+BatchNorm can train as usual and need not be frozen; each image has its own theta, and not each batch; and the sampler
+has no clipped tails. In residual blocks the gate is on the branch.
+"""
+
+from __future__ import annotations
+
+import copy
+from typing import TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from ssvi.math import truncated_lognormal
+from ssvi.nn.gates import Gate, gated, gates
+from ssvi.nn.reach import reachable, sparsified
+
+Net = TypeVar("Net", bound=nn.Module)
+
+RANGE = (-20.0, 5.0)
+"""Of mu and log sigma. A parameter beyond it counts as the bound, and has no gradient there."""
+
+
+class LogNormalGate(Gate):
+    """q(theta_c) = LogN(mu_c, sigma_c^2) cut to log theta in [-20, 0]; p(theta_c) ~ 1 / theta_c on the same interval.
+
+    It starts at mu = 0, sigma = exp(-5): theta is 1 up to half a percent.
+    """
+
+    def __init__(self, channels: int) -> None:
+        super().__init__(channels)
+        self.mu = nn.Parameter(torch.zeros(channels))
+        self.log_sigma = nn.Parameter(torch.full((channels,), -5.0))
+
+    @property
+    def phi(self) -> tuple[Tensor, Tensor]:
+        """mu and log sigma, clamped to where they are used."""
+        return self.mu.clamp(*RANGE), self.log_sigma.clamp(*RANGE)
+
+    def kl(self) -> Tensor:
+        """KL(q || p), summed over the channels that are not removed."""
+        return (truncated_lognormal.kl(*self.phi) * self.alive).sum()
+
+    def draw(self, examples: int) -> Tensor:
+        """theta for each example and channel, differentiable in mu and log sigma."""
+        return self._quantile((examples, self.channels))
+
+    def sample(self, generator: torch.Generator | None = None) -> Tensor:
+        """One theta for each channel."""
+        return self._quantile((self.channels,), generator)
+
+    def _quantile(self, shape: tuple[int, ...], generator: torch.Generator | None = None) -> Tensor:
+        u = torch.rand(shape, generator=generator, dtype=torch.float64, device=self.mu.device)
+        return truncated_lognormal.quantile(u, *self.phi)
+
+    @property
+    def mean(self) -> Tensor:
+        """E theta."""
+        return truncated_lognormal.mean(*self.phi)
+
+    @property
+    def snr(self) -> Tensor:
+        """E theta / sqrt(Var theta) of each channel."""
+        return truncated_lognormal.snr(*self.phi)
+
+
+def to_sbp(net: Net) -> Net:
+    """A copy of `net`, best a trained one, with a random gate on every hidden channel."""
+    return gated(net, LogNormalGate)
+
+
+def log_normal_gates(net: nn.Module) -> dict[str, LogNormalGate]:
+    """The gates of a network from `to_sbp`, by the name of the module that they are on."""
+    found = {name: gate for name, gate in gates(net) if isinstance(gate, LogNormalGate)}
+    if not found:
+        raise ValueError("net has no log-normal gate: make it with sbp.to_sbp(net); it needs two layers at least")
+    return found
+
+
+def kl(net: nn.Module) -> Tensor:
+    """KL(q || p) of the whole network, in place of `ssvi.kl`; differentiable. The weights have none."""
+    found = log_normal_gates(net).values()
+    mu, log_sigma = (torch.cat(parts) for parts in zip(*(gate.phi for gate in found), strict=True))  # many small ones
+    return (truncated_lognormal.kl(mu, log_sigma) * torch.cat([gate.alive for gate in found])).sum()
+
+
+@torch.no_grad()
+def prune(net: Net, x: Tensor, threshold: float = 1.0) -> Net:
+    """A copy in which the channels with SNR(theta) < threshold are removed for good, and with them their weights.
+
+    Each layer keeps its best channel at least, or the network would be cut. The Linear and Conv layers of the copy are
+    sparse points that hold the live weights alone; the gates of the channels that stay are random as before.
+
+    Args:
+        net: trained with the KL above.
+        x: inputs like those of the network.
+        threshold: 1 is the paper's: the noise is as strong as the signal.
+    """
+    made = copy.deepcopy(net)
+    for gate in log_normal_gates(made).values():
+        gate.close_below(threshold, gate.snr)
+    return sparsified(made, reachable(made, x))

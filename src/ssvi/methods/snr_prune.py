@@ -1,0 +1,120 @@
+"""Graves: "Practical Variational Inference for Neural Networks", NeurIPS 2011; Blundell et al., ICML 2015: SNR pruning.
+
+Train dense VI with its Gaussian prior, then keep the weights with the largest signal-to-noise ratio |mu| / sigma, the
+ones whose posterior has the least density at zero. It is one cut at the end: no training step is sparse. BatchNorm's
+statistics are those of the whole network, so call `statistics.recompute_batchnorm` afterwards; the original does not
+train on, but with `optimizer` the loop can.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from fnmatch import fnmatchcase
+from itertools import product
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from ssvi.allocation import uniform
+from ssvi.inference.addition import top_k
+from ssvi.math import gaussian
+from ssvi.nn.layers import layers, posteriors
+from ssvi.nn.posterior import SparseGaussian
+
+
+@torch.no_grad()
+def prune(
+    bnn: nn.Module,
+    density: float,
+    *,
+    scope: str = "layer",
+    dense: Sequence[str] = (),
+    optimizer: Optimizer | Sequence[Optimizer] | None = None,
+) -> None:
+    """Keep `density` of the d weights of the sparse layers, those with the largest |mu| / sigma; in place.
+
+    The number that stays is exact, that of `allocation.uniform`. Of equal ratios the lower position stays. Weights that
+    stay keep mu, rho, gradient and the optimiser's moments to the bit.
+
+    Args:
+        bnn: a trained network from `to_bnn(net, 1.0)`; or a sparser one, with at least as many weights as shall stay.
+        density: live weights / all weights of the sparse layers afterwards, in (0, 1].
+        scope: "layer" gives each layer the same density, "global" ranks all of them together, at least one weight each.
+        dense: names or shell patterns of layers that are not pruned.
+        optimizer: what goes on training it; or several, if they share the parameters among them.
+    """
+    if scope not in ("layer", "global"):
+        raise ValueError(f"scope={scope!r} is unknown: take 'layer' or 'global'")
+    if not 0 < density <= 1:
+        raise ValueError(f"density={density!r} must be in (0, 1]: 0.05 keeps 5 % of the weights")
+    sparse = sparse_gaussians(bnn, dense)
+    counts = uniform([p.shape for p in sparse.values()], density)
+    scores = {name: _snr(name, p) for name, p in sparse.items()}
+    choose = _by_layer if scope == "layer" else _global
+    keeps = choose(scores, counts, density)
+    optimizers = [] if optimizer is None else [optimizer] if isinstance(optimizer, Optimizer) else list(optimizer)
+    for posterior, keep in zip(sparse.values(), keeps, strict=True):
+        _cut(posterior, keep, optimizers)
+
+
+def sparse_gaussians(bnn: nn.Module, dense: Sequence[str]) -> dict[str, SparseGaussian]:
+    """The Gaussian posteriors by name, but for those that a layer named in `dense` uses."""
+    if isinstance(dense, str):
+        raise TypeError(f"dense={dense!r} must be a sequence of names: write dense=({dense!r},)")
+    users = dict(layers(bnn))
+    for pattern in dense:
+        if not any(fnmatchcase(name, pattern) for name in users):
+            raise ValueError(f"dense={pattern!r} matches no Bayesian layer: there are {', '.join(users)}")
+    spared = {layer.posterior for name, layer in users.items() if any(fnmatchcase(name, p) for p in dense)}
+    found = {name: p for name, p in posteriors(bnn).items() if isinstance(p, SparseGaussian) and p not in spared}
+    if not found:
+        raise ValueError(
+            f"dense={tuple(dense)!r} leaves no Gaussian layer to prune: name fewer, or convert with to_bnn"
+        )
+    return found
+
+
+def _snr(name: str, posterior: SparseGaussian) -> Tensor:
+    snr = gaussian.ratio(posterior.mu, posterior.sigma)
+    if torch.isnan(snr).any():
+        raise FloatingPointError(
+            f"NaN among mu or sigma of layer {name!r}; nothing was changed. Lower the learning rate"
+        )
+    return snr
+
+
+def _by_layer(scores: dict[str, Tensor], counts: list[int], density: float) -> list[Tensor]:
+    """The best of each layer, as many as it was allocated."""
+    for (name, score), s in zip(scores.items(), counts, strict=True):
+        if not 1 <= s <= score.numel():
+            raise ValueError(
+                f"density={density} leaves layer {name!r} with s={s} of its {score.numel()} live weights: "
+                "change density, take scope='global', or name the layer in dense"
+            )
+    return [top_k(score, s) for score, s in zip(scores.values(), counts, strict=True)]
+
+
+def _global(scores: dict[str, Tensor], counts: list[int], density: float) -> list[Tensor]:
+    """The best of all layers, as many as were allocated to them together; the best of each layer is safe."""
+    sizes, total = [score.numel() for score in scores.values()], sum(counts)
+    if not len(sizes) <= total <= sum(sizes):
+        raise ValueError(
+            f"density={density} leaves s={total} of {sum(sizes)} live weights for {len(sizes)} layers: change density"
+        )
+    rank = [score.index_fill(0, top_k(score, 1), torch.inf) for score in scores.values()]
+    kept = torch.zeros(sum(sizes), dtype=torch.bool, device=rank[0].device)
+    kept[top_k(torch.cat(rank), total)] = True
+    return [part.nonzero().flatten() for part in kept.split(sizes)]
+
+
+def _cut(posterior: SparseGaussian, keep: Tensor, optimizers: Sequence[Optimizer]) -> None:
+    """Restrict a posterior, and with it all else that has a number per live weight: gradients and optimiser state."""
+    per_weight = list(posterior.per_weight())
+    gradients = [parameter.grad for parameter in per_weight]
+    for optimizer, parameter in product(optimizers, per_weight):
+        state = optimizer.state.get(parameter, {})
+        state |= {k: v[keep] for k, v in state.items() if torch.is_tensor(v) and v.shape == parameter.shape}
+    posterior.restrict_to(keep)
+    for parameter, gradient in zip(per_weight, gradients, strict=True):
+        parameter.grad = None if gradient is None else gradient[keep]

@@ -1,0 +1,76 @@
+"""Molchanov, Ashukha, Vetrov: "Variational Dropout Sparsifies Deep Neural Networks", ICML 2017 (VD).
+
+Dense VI under a log-uniform prior: train `to_bnn(net, 1.0)` with `ELBO(net, train_size=N, beta=..., kl=vd.kl)` and call
+`prune` at the end. The prior has no scale, so the KL depends on alpha = sigma^2 / mu^2 alone, and falls as alpha grows: a
+weight that the data do not need drowns in its own noise, and goes. How many do is not set in advance: the multiplier
+beta of the KL is the dial, with a warm-up, for the full KL from the first step on drowns all of them. A weight that the
+data put at z standard errors from zero is kept if |z| > sqrt(beta): small mu has KL = mu^2 / (2 sigma^2), and with the
+best sigma the loss is (mu - z)^2 / 2 + sqrt(beta) |mu|, the lasso.
+
+The forward pass is that of the layers: local reparameterisation with the free parameters mu and sigma. The authors also
+bound the noise, sigma^2 = exp(log alpha) mu^2 with log alpha clipped. We do not. Nothing but the KL makes sigma grow, and
+at the upper clip, sigma = 55 |mu|, its gradient is exactly 0, at a loss of 2e-4 nats per weight; the one setting found to
+diverge (SGD, lr 0.2, beta 10, no warm-up) does so with the bound too. Below the lower clip a weight would be free of its
+prior for good, since there the KL would be constant and not -log(sigma / |mu|); so the KL is clipped from above alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ssvi.inference.addition import top_k
+from ssvi.methods.snr_prune import sparse_gaussians
+from ssvi.nn.layers import gaussians
+from ssvi.nn.posterior import SparseGaussian
+
+K1, K2, K3 = 0.63576, 1.87320, 1.48695
+
+CLIP = 8.0
+"""log alpha lies within +-CLIP: the weight is all signal, or all noise."""
+
+
+def log_uniform_kl(log_alpha: Tensor) -> Tensor:
+    """KL(N(mu, alpha mu^2) || p), p(|w|) ~ 1 / |w|, of each weight, up to the constant that makes it 0 at alpha = inf.
+
+    -KL = k1 sigmoid(k2 + k3 log alpha) - 1/2 log(1 + 1 / alpha) - k1   (Eq. 14), within 0.009 nats of the integral; here
+    with 1 - sigmoid(x) = sigmoid(-x), so that nothing cancels where the KL is small.
+    """
+    return K1 * torch.sigmoid(-(K2 + K3 * log_alpha)) + 0.5 * F.softplus(-log_alpha)
+
+
+def log_alpha(posterior: SparseGaussian) -> Tensor:
+    """log alpha = 2 log sigma - log(mu^2 + 1e-8) of each live weight, clipped to +-CLIP."""
+    return _log_alpha(posterior).clamp(-CLIP, CLIP)
+
+
+def _log_alpha(posterior: SparseGaussian) -> Tensor:
+    return 2.0 * posterior.sigma.log() - (posterior.mu.square() + 1e-8).log()
+
+
+def kl(net: nn.Module) -> Tensor:
+    """KL(q || p) of the whole network under the log-uniform prior, in place of `ssvi.kl`; differentiable."""
+    parts = [log_uniform_kl(_log_alpha(p).clamp_max(CLIP)).sum() for p in gaussians(net).values()]
+    if not parts:
+        raise ValueError("net has no Gaussian posterior, so no alpha: make it with ssvi.to_bnn(net, 1.0)")
+    return torch.stack(parts).sum()
+
+
+@torch.no_grad()
+def prune(net: nn.Module, threshold: float = 3.0, dense: Sequence[str] = ()) -> None:
+    """Remove the weights with log alpha >= threshold (|mu| / sigma <= exp(-threshold / 2)) from every layer, for good.
+
+    A layer that would lose all of them keeps the one with the smallest alpha: an empty one would pass nothing on.
+
+    Args:
+        net: trained with the KL above; changed in place.
+        threshold: 3 is the paper's, a dropout rate of 0.95.
+        dense: names or shell patterns of layers that are not pruned.
+    """
+    for posterior in sparse_gaussians(net, dense).values():
+        noise = _log_alpha(posterior)  # not clipped: one of them is the smallest even if all of them are noise
+        keep = (noise < threshold).nonzero().flatten()
+        posterior.restrict_to(keep if keep.numel() else top_k(-noise, 1))

@@ -1,0 +1,55 @@
+"""From a Bayesian network to a deterministic one: theta at its mean, or at one draw."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from ssvi.nn.layers import BayesLayer, layers
+from ssvi.nn.posterior import SparsePoint
+from ssvi.nn.sparse import SparsePosterior
+
+Net = TypeVar("Net", bound=nn.Module)
+
+
+def mean(bnn: Net, *, dense: bool = False) -> Net:
+    """A deterministic network with theta = mu, sparse like `bnn` and as fast: its layers hold the live weights alone.
+
+    With `dense=True` it is made of torch's own layers with dense weights, zero off the support: for export and for code
+    that wants nothing of this library.
+    """
+    return _fixed(bnn, lambda posterior: posterior.mu, dense)
+
+
+def sample(bnn: Net, generator: torch.Generator | None = None, *, dense: bool = False) -> Net:
+    """A deterministic network with one draw theta ~ q; see `mean`."""
+    return _fixed(bnn, lambda posterior: posterior.sample(generator), dense)
+
+
+@torch.no_grad()
+def _fixed(bnn: Net, values: Callable[[SparsePosterior], Tensor], dense: bool) -> Net:
+    net = copy.deepcopy(bnn)
+    made: dict[SparsePosterior, nn.Module | nn.Parameter] = {}
+    for _, layer in list(layers(net)):
+        posterior = layer.posterior
+        if posterior not in made:  # tied layers share one again
+            theta = values(posterior).detach().clone()
+            made[posterior] = (
+                nn.Parameter(posterior.dense(theta)) if dense else SparsePoint(posterior.shape, posterior.index, theta)
+            )
+        _replace(layer, made[posterior])
+    return net
+
+
+def _replace(layer: BayesLayer, theta: nn.Module | nn.Parameter) -> None:
+    """Give a layer a point in place of its posterior, or make it the torch layer that it was."""
+    if isinstance(theta, SparsePoint):
+        layer.posterior = theta
+        return
+    del layer._modules["posterior"]
+    layer.__class__ = layer.plain  # type: ignore[assignment]
+    layer._parameters = {"weight": theta, **layer._parameters}  # type: ignore[dict-item]

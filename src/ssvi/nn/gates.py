@@ -1,0 +1,155 @@
+"""Gates: one multiplier z_c for each channel, y_c <- z_c y_c. What structured methods learn, or draw, or switch.
+
+A gate sits where a hidden layer's channels are complete and before their nonlinearity: on the normalisation that follows
+the layer, or on the layer itself. Since z >= 0 and relu(z y) = z relu(y), it may as well be thought of behind the ReLU.
+A gate before a BatchNorm in training mode would do nothing, for it would be normalised away. In a residual block it is
+on the branch and not on the sum: a closed gate takes the branch's channel away, not what the shortcut carries.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+
+from ssvi.nn.convert import NORMALISATION
+from ssvi.nn.layers import TWINS, BayesLayer
+from ssvi.nn.posterior import SparsePoint
+from ssvi.nn.random_tensor import RandomTensor
+
+Net = TypeVar("Net", bound=nn.Module)
+
+NORMS = nn.modules.batchnorm._BatchNorm
+
+
+class Gate(RandomTensor):
+    """The multipliers of one layer's channels. `alive` says which channels are not removed for good."""
+
+    alive: Tensor
+
+    def __init__(self, channels: int) -> None:
+        super().__init__()
+        self.register_buffer("alive", torch.ones(channels, dtype=torch.bool))
+
+    @property
+    def channels(self) -> int:
+        """How many there are."""
+        return self.alive.numel()
+
+    def draw(self, examples: int) -> Tensor:
+        """z for each example and channel, as in training, (examples, channels) or (1, channels)."""
+        raise NotImplementedError
+
+    def kl(self) -> Tensor:
+        """KL(q(z) || p(z)), summed over the channels."""
+        raise NotImplementedError
+
+    def close_below(self, threshold: float, score: Tensor) -> None:
+        """Remove the channels with a lower score for good. The best one stays, or the network would be cut."""
+        if torch.isnan(score).any():
+            raise FloatingPointError("NaN among the parameters of a gate; nothing was removed. Lower the learning rate")
+        score = score.masked_fill(~self.alive, -torch.inf)
+        self.alive.copy_((score >= threshold) | (score == score.max()))
+
+    def forward(self, y: Tensor) -> Tensor:
+        """z y, with a z for each example; or with the z that is held."""
+        z = self.draw(len(y)) if self.theta is None else self.theta.unsqueeze(0)
+        return y * (z * self.alive).view(len(z), -1, *[1] * (y.dim() - 2))
+
+
+def places(net: nn.Module) -> dict[str, int]:
+    """Where gates belong: module name -> channels. Every Linear and Conv layer but the last, or its BatchNorm.
+
+    Which BatchNorm follows a layer is read from the order in which the network registers its modules.
+    """
+    for name, module in net.named_modules():
+        if isinstance(module, NORMALISATION) and not isinstance(module, NORMS):
+            raise ValueError(
+                f"{name} is a {type(module).__name__}, which undoes a gate or mixes its channel with others: "
+                "gates need a network with BatchNorm or without normalisation"
+            )
+    affine = [(n, m) for n, m in net.named_modules() if type(m) in TWINS or isinstance(m, (NORMS, BayesLayer))]
+    weighted = [i for i, (_, m) in enumerate(affine) if not isinstance(m, NORMS)]
+    found = {}
+    for i in weighted[:-1]:
+        name, layer = affine[i]
+        following = affine[i + 1]
+        channels = _channels(layer)
+        normed = isinstance(following[1], NORMS) and following[1].num_features == channels
+        found[following[0] if normed else name] = channels
+    return found
+
+
+def _channels(layer: nn.Module) -> int:
+    out = layer.out_features if isinstance(layer, nn.Linear) else layer.out_channels
+    assert isinstance(out, int)
+    return out
+
+
+def gated(net: Net, make: Callable[[int], Gate]) -> Net:
+    """A copy of `net` with a gate `make(channels)` at each place."""
+    made = copy.deepcopy(net)
+    for name, channels in places(made).items():
+        put(made.get_submodule(name), make(channels).to(next(made.parameters())))
+    return made
+
+
+def put(module: nn.Module, gate: Gate) -> None:
+    """Let what comes out of a module go through a gate."""
+    module.gate = gate
+    module.register_forward_hook(_through_gate)
+
+
+def _through_gate(module: nn.Module, args: tuple[Any, ...], y: Tensor) -> Tensor:
+    gate = module.gate
+    assert isinstance(gate, Gate)
+    if isinstance(module, nn.Linear):  # its channels are the last dimension, also of a sequence
+        return gate(y.movedim(-1, 1)).movedim(1, -1)
+    return gate(y)
+
+
+def gates(net: nn.Module) -> Iterator[tuple[str, Gate]]:
+    """Name of the module and gate, in the order of the network."""
+    return ((name.removesuffix(".gate"), m) for name, m in net.named_modules() if isinstance(m, Gate))
+
+
+@torch.no_grad()
+def folded(net: Net) -> Net:
+    """A copy without gates, each one's held or mean value multiplied into the weight and bias of its module.
+
+    The layers under a gate must be torch's own or sparse points: take `mean` of a network with Gaussian ones first.
+    """
+    made = copy.deepcopy(net)
+    for (name, gate), (_, copied) in zip(gates(net), list(gates(made)), strict=True):
+        module = made.get_submodule(name)
+        z = (gate.mean if gate.theta is None else gate.theta) * gate.alive
+        _multiply(name, module, z)
+        _take_off(module, copied)
+    return made
+
+
+def _multiply(name: str, module: nn.Module, z: Tensor) -> None:
+    if isinstance(module, BayesLayer):
+        posterior = module.posterior
+        if not isinstance(posterior, SparsePoint):
+            raise ValueError(
+                f"the weights of {name} are random, and one number cannot be folded in: take ssvi.mean(net)"
+            )
+        posterior.mu.mul_(z[posterior.index.long() // (posterior.d // len(z))])
+    elif isinstance(module.weight, nn.Parameter):
+        module.weight.mul_(z.view(-1, *[1] * (module.weight.dim() - 1)))
+    else:
+        raise ValueError(f"{name} has no weight that could take up its gate: make it with affine=True")
+    if isinstance(module.bias, nn.Parameter):
+        module.bias.mul_(z)
+
+
+def _take_off(module: nn.Module, gate: Gate) -> None:
+    assert module._modules["gate"] is gate
+    del module._modules["gate"]
+    for key, hook in list(module._forward_hooks.items()):
+        if hook is _through_gate:
+            del module._forward_hooks[key]

@@ -1,0 +1,117 @@
+"""Plain networks that know nothing of Bayes."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+from torch import Tensor, nn
+
+from ssvi.nn.conv_norm import conv_norm
+
+
+def mlp(*, classes: int = 10, channels: int = 1, size: int = 28, width: int = 400) -> nn.Sequential:
+    """Two hidden layers on the pixels."""
+    return nn.Sequential(
+        nn.Flatten(),
+        nn.Linear(channels * size**2, width),
+        nn.ReLU(),
+        nn.Linear(width, width),
+        nn.ReLU(),
+        nn.Linear(width, classes),
+    )
+
+
+def lenet(*, classes: int = 10, channels: int = 1, size: int = 28, width: int = 32) -> nn.Sequential:
+    """Two 3x3 convolutions and two fully connected layers, for images of `size` x `size`."""
+    return nn.Sequential(
+        nn.Conv2d(channels, width, 3, padding=1, bias=False),
+        nn.BatchNorm2d(width),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Conv2d(width, 2 * width, 3, padding=1, bias=False),
+        nn.BatchNorm2d(2 * width),
+        nn.ReLU(),
+        nn.MaxPool2d(2),
+        nn.Flatten(),
+        nn.Linear(2 * width * (size // 4) ** 2, 4 * width),
+        nn.ReLU(),
+        nn.Linear(4 * width, classes),
+    )
+
+
+class BasicBlock(nn.Module):
+    """Two 3x3 convolutions and a shortcut (He et al. 2016)."""
+
+    def __init__(self, width_in: int, width: int, stride: int) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(width_in, width, 3, stride, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(width)
+        self.conv2 = nn.Conv2d(width, width, 3, 1, 1, bias=False)
+        self.bn2 = nn.BatchNorm2d(width)
+        self.shortcut = nn.Sequential()
+        if stride != 1 or width_in != width:
+            self.shortcut = nn.Sequential(nn.Conv2d(width_in, width, 1, stride, bias=False), nn.BatchNorm2d(width))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """relu(f(x) + shortcut(x))."""
+        y = conv_norm(self.conv1, self.bn1, x, relu=True)
+        return conv_norm(self.conv2, self.bn2, y, residual=self.shortcut(x), relu=True)
+
+
+class ResNet(nn.Module):
+    """A residual network for 32 x 32 images: 3x3 stem, stages that halve the image and double the width, linear head."""
+
+    def __init__(self, blocks: tuple[int, ...], *, classes: int, width: int, channels: int = 3) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(channels, width, 3, 1, 1, bias=False)
+        self.bn1 = nn.BatchNorm2d(width)
+        stages: list[nn.Module] = []
+        before = width
+        for i, count in enumerate(blocks):
+            after = width * 2**i
+            first = BasicBlock(before, after, stride=1 if i == 0 else 2)
+            stages.append(nn.Sequential(first, *(BasicBlock(after, after, stride=1) for _ in range(count - 1))))
+            before = after
+        self.stages = nn.Sequential(*stages)
+        self.linear = nn.Linear(before, classes)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Logits of the classes."""
+        y = self.stages(conv_norm(self.conv1, self.bn1, x, relu=True))
+        return self.linear(y.mean((2, 3)))
+
+
+def resnet18(*, classes: int = 10, channels: int = 3, width: int = 64) -> ResNet:
+    """The paper's network: ResNet-18 with a CIFAR stem, 11.2 M weights at width 64."""
+    return ResNet((2, 2, 2, 2), classes=classes, width=width, channels=channels)
+
+
+def resnet20(*, classes: int = 10, channels: int = 3, width: int = 16) -> ResNet:
+    """The small network of He et al. for CIFAR: three stages of three blocks, 0.27 M weights at width 16."""
+    return ResNet((3, 3, 3), classes=classes, width=width, channels=channels)
+
+
+BY_NAME: dict[str, Callable[..., nn.Module]] = {"mlp": mlp, "lenet": lenet, "resnet18": resnet18, "resnet20": resnet20}
+
+
+def build(name: str, *, classes: int, channels: int, size: int, width: int = 0) -> nn.Module:
+    """The network of that name for such images; `width=0` is its usual width.
+
+    `package.module:function` is your own: it is called with classes, and with channels, size and width if it takes them.
+    """
+    function = BY_NAME.get(name) or _own(name)
+    offered: dict[str, Any] = {"channels": channels, "size": size} | ({"width": width} if width else {})
+    taken = function.__code__.co_varnames[: function.__code__.co_argcount + function.__code__.co_kwonlyargcount]
+    return function(classes=classes, **{key: value for key, value in offered.items() if key in taken})
+
+
+def _own(name: str) -> Callable[..., nn.Module]:
+    module, colon, function = name.partition(":")
+    if not colon:
+        raise ValueError(f"model={name!r} is unknown: take one of {', '.join(BY_NAME)}, or package.module:function")
+    try:
+        return getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(f"model={name!r} cannot be imported: {error}; is its folder on PYTHONPATH?") from error

@@ -1,0 +1,127 @@
+"""The two posteriors of a weight tensor: on its live weights a Gaussian or a point, and exactly zero on all others."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+from ssvi.math import gaussian
+from ssvi.nn.sparse import SparsePosterior
+
+GAIN = 10.0
+"""How fast sigma learns: log(sigma / sigma_init) = GAIN * rho.
+
+An optimiser that suits mu moves every parameter by about the same step. log sigma has further to go (factors of ten, not
+small differences) against a gradient that the ELBO's 1/N makes tiny, so its unit is made larger: Adam moves log sigma
+GAIN times as fast as mu, SGD GAIN^2 times. See docs/sigma.md for what this does to the analytic posterior.
+"""
+
+
+def _exp(rho: Tensor, sigma_init: Tensor) -> Tensor:
+    return sigma_init * torch.exp(GAIN * rho)
+
+
+def _exp_inverse(sigma: Tensor, sigma_init: Tensor) -> Tensor:
+    return (sigma / sigma_init).log() / GAIN
+
+
+def _softplus(rho: Tensor, sigma_init: Tensor) -> Tensor:
+    return F.softplus(rho)
+
+
+def _softplus_inverse(sigma: Tensor, sigma_init: Tensor) -> Tensor:
+    return sigma + torch.log(-torch.expm1(-sigma))  # log(expm1(sigma)) without overflow
+
+
+SIGMA_MAPS: dict[str, tuple[Callable[[Tensor, Tensor], Tensor], Callable[[Tensor, Tensor], Tensor]]] = {
+    "exp": (_exp, _exp_inverse),
+    "softplus": (_softplus, _softplus_inverse),
+}
+"""rho -> sigma and back. `exp` is ours: rho starts at 0, so weight decay on it pulls sigma to its start and not to 1.
+`softplus` is the authors' choice, kept for comparison: with their settings sigma hardly leaves its start."""
+
+
+class SparseGaussian(SparsePosterior):
+    """q(theta) = prod_{i in I} N(theta_i; mu_i, sigma_i^2) * prod_{i not in I} delta(theta_i)   (Eq. 2).
+
+    phi lives on the support: `mu` and `rho` have length s, so mu = mu * gamma and sigma = sigma * gamma hold by
+    construction.
+    """
+
+    sigma_init: Tensor
+
+    def __init__(
+        self,
+        shape: tuple[int, ...],
+        index: Tensor,
+        mu: Tensor,
+        *,
+        prior_sigma: float,
+        sigma_init: float,
+        sigma_map: str,
+    ) -> None:
+        super().__init__(shape, index, mu)
+        self.prior_sigma = prior_sigma
+        self.sigma_map = sigma_map
+        self.register_buffer("sigma_init", mu.new_tensor(sigma_init))
+        self.rho = nn.Parameter(self.rho_of(torch.full_like(mu, sigma_init)))
+
+    @property
+    def sigma(self) -> Tensor:
+        """The standard deviations of the live weights."""
+        return self.sigma_of(self.rho)
+
+    @property
+    def sigma2(self) -> Tensor:
+        """The variances of the live weights, in float32 at least: half precision has no room for them."""
+        sigma = self.sigma
+        return sigma.to(torch.promote_types(sigma.dtype, torch.float32)).square()
+
+    def sigma_of(self, rho: Tensor) -> Tensor:
+        """The sigma of this rho."""
+        return SIGMA_MAPS[self.sigma_map][0](rho, self.sigma_init)
+
+    def rho_of(self, sigma: Tensor) -> Tensor:
+        """The rho whose sigma this is."""
+        return SIGMA_MAPS[self.sigma_map][1](sigma, self.sigma_init)
+
+    def kl(self) -> Tensor:
+        """sum_i gamma_i KL(q(theta_i) || p(theta_i))   (Eq. 3)."""
+        return gaussian.kl(self.mu, self.sigma, self.prior_sigma).sum()
+
+    def sample(self, generator: torch.Generator | None = None) -> Tensor:
+        """theta = mu + sigma * eps on the live weights."""
+        eps = torch.randn(self.s, generator=generator, dtype=self.mu.dtype, device=self.mu.device)
+        return self.mu + self.sigma * eps
+
+    def _start(self, fresh: Tensor, sigma: float) -> None:
+        self.rho[fresh] = self.rho_of(self.mu.new_tensor(sigma))
+
+
+class SparsePoint(SparsePosterior):
+    """q(theta) = prod_{i in I} delta(theta_i - mu_i) * prod_{i not in I} delta(theta_i): a sparse point estimate.
+
+    The limit sigma -> 0 of the other, without its rho. It makes RigL, SET and static sparse training of the same layers,
+    kernels and `Subspace`, and it is what `mean` and `sample` give.
+    """
+
+    @property
+    def theta(self) -> Tensor:
+        """mu: nothing here is random."""
+        return self.mu if self.pinned is None else self.pinned
+
+    @property
+    def sigma(self) -> Tensor:
+        """Zeros."""
+        return torch.zeros_like(self.mu)
+
+    def kl(self) -> Tensor:
+        """0: a point has no ELBO. Weight decay is its prior."""
+        return self.mu.new_zeros(())
+
+    def sample(self, generator: torch.Generator | None = None) -> Tensor:
+        """mu, without using up random numbers."""
+        return self.mu

@@ -1,0 +1,130 @@
+"""A sparse weight: the set of its live positions, and one number mu for each of them. All posteriors share this."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from typing import ClassVar, Protocol
+
+import torch
+from torch import Tensor, nn
+
+from ssvi.kernels.geometry import Geometry
+from ssvi.nn.random_tensor import RandomTensor
+
+
+class Listener(Protocol):
+    """Somebody who wants dl/dtheta at all d positions, live or not."""
+
+    def watch(self, x: Tensor, y: Tensor, geometry: Geometry) -> None:
+        """y = theta * x was computed: dl/dy will come."""
+
+    def watch_weight(self, weight: Tensor) -> None:
+        """A dense weight was handed out: its gradient will come."""
+
+
+class SparsePosterior(RandomTensor):
+    """A distribution of one weight tensor that is exactly zero off its support.
+
+    `index` holds the set I as s sorted flat positions, `mu` the mean of each live weight. Nothing of the size d of the
+    dense weight is stored. The final classes say how theta spreads about mu.
+    """
+
+    _transient: ClassVar[tuple[str, ...]] = (*RandomTensor._transient, "listener")
+    index: Tensor
+
+    def __init__(self, shape: tuple[int, ...], index: Tensor, mu: Tensor) -> None:
+        super().__init__()
+        self.shape = shape
+        self.register_buffer("index", index.to(torch.int32))
+        self.mu = nn.Parameter(mu)
+
+    def _forget(self) -> None:
+        super()._forget()
+        self.listener: Listener | None = None
+
+    @property
+    def d(self) -> int:
+        """The number of weights of the dense layer."""
+        return math.prod(self.shape)
+
+    @property
+    def s(self) -> int:
+        """The number of live weights, ||gamma||_1."""
+        return self.index.numel()
+
+    @property
+    def density(self) -> float:
+        """s / d."""
+        return self.s / self.d
+
+    @property
+    def sigma(self) -> Tensor:
+        """The standard deviations of the live weights."""
+        raise NotImplementedError
+
+    @property
+    def gamma(self) -> Tensor:
+        """The mask of the support, of the shape of the dense weight."""
+        mask = torch.zeros(self.d, dtype=torch.bool, device=self.index.device)
+        mask[self.index.long()] = True
+        return mask.view(self.shape)
+
+    @property
+    def mean(self) -> Tensor:
+        """mu."""
+        return self.mu
+
+    def per_weight(self) -> Iterable[nn.Parameter]:
+        """The parameters, each with one number per live weight."""
+        return self.parameters()
+
+    def kl(self) -> Tensor:
+        """KL(q || p), summed over the live weights."""
+        raise NotImplementedError
+
+    def dense(self, values: Tensor) -> Tensor:
+        """The dense weight that has these values on the support, and zeros."""
+        return values.new_zeros(self.d).index_put((self.index.long(),), values).view(self.shape)
+
+    @torch.no_grad()
+    def move_to(self, index: Tensor, fresh_sigma: float) -> Tensor:
+        """Change the support to `index` (sorted, as long as the old one) in place.
+
+        Returns `source`: where each new weight stood among the old ones, -1 for a fresh one. Weights that stay keep their
+        parameters to the bit; fresh ones start at mu = 0 and sigma = fresh_sigma (`Initialize` of Algorithm 1).
+        """
+        index = index.to(self.index.dtype)
+        place = torch.searchsorted(self.index, index).clamp_max_(self.s - 1)
+        fresh = self.index[place] != index
+        source = place.masked_fill(fresh, -1)
+        for parameter in self.per_weight():
+            realign(parameter, source)
+        self._start(fresh, fresh_sigma)
+        self.index.copy_(index)
+        return source
+
+    def _start(self, fresh: Tensor, sigma: float) -> None:
+        """Give the fresh weights, whose parameters are 0, their sigma."""
+
+    @torch.no_grad()
+    def restrict_to(self, keep: Tensor) -> None:
+        """Forget all live weights but those at the places `keep` (increasing) of `index`: pruning.
+
+        The parameters stay the same objects, so an optimiser goes on holding them.
+        """
+        for parameter in self.per_weight():
+            parameter.grad = None
+            parameter.data = parameter.data[keep].clone()
+        self.index = self.index[keep].clone()
+
+    def extra_repr(self) -> str:
+        """s of d, and the density."""
+        return f"s={self.s}/{self.d}, {self.density:.1%}"
+
+
+@torch.no_grad()
+def realign(values: Tensor, source: Tensor) -> None:
+    """values[j] <- values[source[j]] in place, and 0 where source is -1."""
+    moved = values[source.clamp_min(0)]
+    values.copy_(moved.masked_fill_(source < 0, 0.0))

@@ -1,0 +1,104 @@
+"""What became of each layer: a table in plain text."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import nn
+from torch.nn.parameter import UninitializedParameter
+
+from ssvi import kernels
+from ssvi.nn.convert import REASON
+from ssvi.nn.layers import BayesLayer
+from ssvi.nn.posterior import SparseGaussian
+from ssvi.nn.sparse import SparsePosterior
+
+
+@dataclass(frozen=True)
+class Row:
+    """One layer with parameters of its own."""
+
+    name: str
+    kind: str
+    what: str
+    d: int
+    s: int
+    bytes: int
+    kernel: str
+    note: str
+
+    def cells(self) -> tuple[str, ...]:
+        """The row as text."""
+        density = f"{self.s / self.d:.2%}" if self.d else "-"
+        counts = (f"{self.d:,}", f"{self.s:,}", density, f"{self.bytes:,}")
+        return (self.name, self.kind, self.what, *counts, self.kernel, self.note)
+
+
+HEAD = ("layer", "kind", "what", "d", "s", "density", "bytes", "kernel", "note")
+RIGHT = (False, False, False, True, True, True, True, False, False)
+
+
+def rows(bnn: nn.Module) -> list[Row]:
+    """A row for each module that has parameters of its own, in the order of the network."""
+    seen: dict[SparsePosterior, str] = {}
+    found = []
+    for name, module in bnn.named_modules():
+        if isinstance(module, BayesLayer):
+            found.append(_bayesian(name, module, seen))
+        elif not isinstance(module, SparsePosterior) and any(p is not None for p in module._parameters.values()):
+            found.append(_deterministic(name, module))
+    return found
+
+
+def summary(bnn: nn.Module) -> str:
+    """Layer by layer: kind, d weights, s live ones, density, bytes, kernel, and why a layer stayed deterministic."""
+    table = rows(bnn)
+    lines = _align([HEAD, *(row.cells() for row in table)])
+    return "\n".join([lines[0], "-" * max(map(len, lines)), *lines[1:], "", *_totals(table)])
+
+
+def _bayesian(name: str, layer: BayesLayer, seen: dict[SparsePosterior, str]) -> Row:
+    posterior = layer.posterior
+    what = f"{'sparse' if posterior.s < posterior.d else 'dense'} {_kind(posterior)}"
+    kernel = kernels.chosen(posterior.mu, layer.geometry, posterior.s)
+    stored = _bytes(layer.bias)
+    if posterior in seen:  # counted once, where it came first
+        return Row(name, type(layer).__name__, what, 0, 0, stored, kernel, f"tied to {seen[posterior]}")
+    seen[posterior] = name
+    stored += _bytes(posterior.index) + sum(_bytes(p) for p in posterior.per_weight())
+    return Row(name, type(layer).__name__, what, posterior.d, posterior.s, stored, kernel, "")
+
+
+def _kind(posterior: SparsePosterior) -> str:
+    return "Bayesian" if isinstance(posterior, SparseGaussian) else "point"
+
+
+def _deterministic(name: str, module: nn.Module) -> Row:
+    own = [p for p in module._parameters.values() if p is not None and not isinstance(p, UninitializedParameter)]
+    d, stored = sum(p.numel() for p in own), sum(_bytes(p) for p in own)
+    note = getattr(module, REASON, "deterministic")
+    return Row(name or "(the network)", type(module).__name__, "deterministic", d, d, stored, "", note)
+
+
+def _totals(table: list[Row]) -> list[str]:
+    sparse = [row for row in table if row.what.startswith("sparse")]
+    d, s = sum(row.d for row in sparse), sum(row.s for row in sparse)
+    whole_d, whole_s = sum(row.d for row in table), sum(row.s for row in table)
+    lines = [f"sparse layers: s = {s:,} of d = {d:,}, density {s / d:.2%}, sparsity {1 - s / d:.2%}"] if d else []
+    return [
+        *lines,
+        f"whole network: {whole_s:,} of {whole_d:,} weights, density {whole_s / whole_d:.2%}, "
+        f"{sum(row.bytes for row in table):,} bytes",
+    ]
+
+
+def _bytes(tensor: object) -> int:
+    return tensor.numel() * tensor.element_size() if hasattr(tensor, "element_size") else 0  # type: ignore[attr-defined]
+
+
+def _align(table: list[tuple[str, ...]]) -> list[str]:
+    widths = [max(len(row[i]) for row in table) for i in range(len(HEAD))]
+    return [
+        "  ".join(c.rjust(w) if right else c.ljust(w) for c, w, right in zip(row, widths, RIGHT, strict=True)).rstrip()
+        for row in table
+    ]

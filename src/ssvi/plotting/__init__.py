@@ -1,0 +1,1 @@
+"""Small plots as SVG, for reports and notebooks."""

@@ -1,0 +1,1 @@
+"""Recipes, runs, run folders and model files."""

@@ -1,0 +1,187 @@
+"""Model files: safetensors, no pickle. A layer is its `index`, `mu` and `rho`; the header says what network it is.
+
+A mixture holds its networks under members.0, members.1, ...; gates lie beside the weights of their modules.
+
+`save` and `load` take a network that `ssvi train` built (the recipe in the header rebuilds it) or the user's own, which is
+given to `load` again as a plain network.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor, nn
+
+from ssvi.inference.mixture import Mixture
+from ssvi.methods.group_vd import NormalGate
+from ssvi.methods.sbp import LogNormalGate
+from ssvi.nn.convert import to_bnn
+from ssvi.nn.gates import gates, put
+from ssvi.nn.layers import TWINS, BayesLayer
+from ssvi.nn.posterior import SparseGaussian
+from ssvi.nn.sparse import SparsePosterior
+from ssvi.training.build import network
+from ssvi.training.recipe import Recipe, from_mapping
+
+FORMAT = 2
+"""Raised when an older reader could not read the file."""
+
+_GATES = {gate.__name__: gate for gate in (LogNormalGate, NormalGate)}
+
+
+class ModelFileError(RuntimeError):
+    """A file that is not a model, or not one that this version can read."""
+
+
+def save(
+    net: nn.Module, path: str | Path, *, recipe: Recipe | None = None, about: dict[str, Any] | None = None
+) -> None:
+    """Write a network to `path`, whole or not at all."""
+    tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in _stored(net).items()}
+    header = {
+        "format": FORMAT, "recipe": _plain(recipe), "posteriors": _posteriors(net), "about": about or {},
+        "members": len(net.members) if isinstance(net, Mixture) else 0,
+        "gates": {name: type(gate).__name__ for name, gate in gates(net)},
+    }  # fmt: skip
+    target = Path(path)
+    part = target.with_name(target.name + ".part")
+    save_file(tensors, part, {"ssvi": json.dumps(header)})
+    os.replace(part, target)
+
+
+def load(path: str | Path, net: nn.Module | None = None) -> nn.Module:
+    """The network in a model file or run folder, ready to predict, in eval mode.
+
+    `net` is the plain network that was converted; files of `ssvi train` do not need it.
+    """
+    file = _model_file(Path(path))
+    header, tensors = read(file)
+    plain = net if net is not None else _rebuild(file, header)
+    if header["members"]:
+        plain = Mixture(copy.deepcopy(plain) for _ in range(header["members"]))
+    ready = _with_posteriors(plain, header["posteriors"], tensors)
+    for name, kind in header["gates"].items():
+        put(ready.get_submodule(name), _GATES[kind](tensors[f"{name}.gate.alive"].numel()))
+    _fill(ready, tensors, file)
+    return ready.eval()
+
+
+def read(file: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+    """Header and tensors of a model file."""
+    try:
+        with safe_open(file, framework="pt") as opened:
+            metadata = opened.metadata() or {}
+            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - not a dict
+    except (SafetensorError, OSError) as error:
+        raise ModelFileError(f"{file} is damaged or not a model file: {error}") from error
+    if "ssvi" not in metadata:
+        raise ModelFileError(f"{file} was not written by ssvi")
+    header = json.loads(metadata["ssvi"])
+    if header["format"] != FORMAT:
+        raise ModelFileError(
+            f"{file} has format {header['format']}, this version reads {FORMAT}: use the ssvi that wrote it"
+        )
+    return header, tensors
+
+
+def _stored(net: nn.Module) -> dict[str, Tensor]:
+    """The state without what is implied: a tied posterior once, and no index where every weight lives."""
+    state: dict[str, Tensor] = dict(net.state_dict())
+    seen: set[nn.Module] = set()
+    for name, layer in net.named_modules():
+        if isinstance(layer, BayesLayer):
+            prefix = f"{name}.posterior." if name else "posterior."
+            tied, seen = layer.posterior in seen, seen | {layer.posterior}
+            for key in layer.posterior.state_dict():
+                if tied or (key == "index" and layer.posterior.s == layer.posterior.d):
+                    del state[prefix + key]
+    return _once(state)
+
+
+def _once(state: dict[str, Tensor]) -> dict[str, Tensor]:
+    """safetensors refuses two names for one memory (tied plain weights): keep the first; loading fills both."""
+    addresses: set[tuple[int, tuple[int, ...]]] = set()
+    kept = {}
+    for name, tensor in state.items():
+        address = (tensor.data_ptr(), tuple(tensor.shape))
+        if tensor.numel() and address in addresses:
+            continue
+        addresses.add(address)
+        kept[name] = tensor
+    return kept
+
+
+def _posteriors(net: nn.Module) -> dict[str, dict[str, Any]]:
+    return {
+        name: {"s": m.posterior.s, "d": m.posterior.d} | _spread(m.posterior)
+        for name, m in net.named_modules()
+        if isinstance(m, BayesLayer)
+    }
+
+
+def _spread(posterior: SparsePosterior) -> dict[str, Any]:
+    """What `to_bnn` must know to make such a posterior."""
+    if not isinstance(posterior, SparseGaussian):
+        return {"point": True}
+    return {"prior_sigma": posterior.prior_sigma, "sigma_map": posterior.sigma_map}
+
+
+def _plain(recipe: Recipe | None) -> dict[str, Any] | None:
+    return None if recipe is None else {k: list(v) if isinstance(v, tuple) else v for k, v in vars(recipe).items()}
+
+
+def _model_file(path: Path) -> Path:
+    file = path / "model.safetensors" if path.is_dir() else path
+    if not file.is_file():
+        raise ModelFileError(
+            f"{path} has no finished model (model.safetensors): train it with `ssvi train`, "
+            "or go on with `ssvi train --resume`"
+        )
+    return file
+
+
+def _rebuild(file: Path, header: dict[str, Any]) -> nn.Module:
+    about = header["about"]
+    if header["recipe"] is None or "classes" not in about:
+        raise ModelFileError(f"{file} holds a network of your own: pass it as load(path, net=your_plain_network)")
+    return network(from_mapping(header["recipe"]), len(about["classes"]), about["channels"], about["size"])
+
+
+def _with_posteriors(plain: nn.Module, posteriors: dict[str, dict[str, Any]], tensors: dict[str, Tensor]) -> nn.Module:
+    """Convert with the live weights of the file, layer by layer."""
+    if not posteriors:
+        return plain
+    spread = {k: v for k, v in next(iter(posteriors.values())).items() if k not in ("s", "d")}
+    convertible = {name for name, m in plain.named_modules() if name in posteriors}
+    if convertible != set(posteriors):
+        missing = ", ".join(sorted(set(posteriors) - convertible))
+        raise ModelFileError(f"the file has Bayesian layers that this network does not have: {missing}")
+    skip = _others(plain, set(posteriors))
+    dense = tuple(name for name, made in posteriors.items() if made["s"] == made["d"])
+    counts = [made["s"] for name, made in posteriors.items() if name not in dense and _owns(name, tensors)]
+    return to_bnn(plain, 1.0, skip=skip, keep_dense=dense, allocation=lambda shapes, density: counts, seed=0, **spread)
+
+
+def _owns(name: str, tensors: dict[str, Tensor]) -> bool:
+    return (f"{name}.posterior.mu" if name else "posterior.mu") in tensors
+
+
+def _others(plain: nn.Module, bayesian: set[str]) -> tuple[str, ...]:
+    return tuple(name for name, m in plain.named_modules() if type(m) in TWINS and name not in bayesian)
+
+
+@torch.no_grad()
+def _fill(ready: nn.Module, tensors: dict[str, Tensor], file: Path) -> None:
+    state = ready.state_dict()
+    for name, tensor in tensors.items():
+        if name not in state or state[name].shape != tensor.shape:
+            found = tuple(state[name].shape) if name in state else "nothing of that name"
+            raise ModelFileError(f"{file}: {name} has shape {tuple(tensor.shape)}, the network has {found}")
+        state[name].copy_(tensor)

@@ -1,0 +1,181 @@
+"""A run folder: everything that made a run's numbers, and from which it goes on after any interruption.
+
+    recipe.toml         the resolved recipe
+    machine.json        versions, machine, number of processes
+    metrics.jsonl       a line per epoch
+    checkpoints/        the newest two training states, each sealed with its SHA-256
+    model.safetensors   the trained network, at the end
+    result.json         its numbers on the test set, at the end
+
+Files are written under another name and renamed, so that a kill at any moment leaves the old file or the new one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+import platform
+import sys
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from ssvi.training.recipe import Recipe, parse
+
+FORMAT = 1
+KEPT = 2
+_SEAL = hashlib.sha256().digest_size
+
+
+class RunError(RuntimeError):
+    """A run folder that cannot be used as asked: says what is wrong and what to do."""
+
+
+class RunFolder:
+    """Reads and writes one run folder."""
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+
+    @classmethod
+    def create(cls, path: str | Path, recipe: Recipe, processes: int = 1) -> RunFolder:
+        """A new folder; one that holds a run already is an error."""
+        folder = cls(path)
+        if (folder.path / "recipe.toml").exists():
+            raise RunError(
+                f"{folder.path} holds a run already: go on with `ssvi train --resume {folder.path}`, "
+                "or choose another folder with --out"
+            )
+        try:
+            (folder.path / "checkpoints").mkdir(parents=True, exist_ok=True)
+            folder._write("machine.json", json.dumps(machine() | {"processes": processes}, indent=1).encode())
+            folder._write("recipe.toml", recipe.to_toml().encode())
+        except OSError as error:
+            raise RunError(f"{folder.path} cannot be written: {error}") from error
+        return folder
+
+    @property
+    def recipe(self) -> Recipe:
+        """The resolved recipe of the run."""
+        file = self.path / "recipe.toml"
+        if not file.is_file():
+            raise RunError(f"{self.path} is not a run folder: it has no recipe.toml")
+        return parse(file.read_text(), str(file))
+
+    @property
+    def machine(self) -> dict[str, Any]:
+        """Where it was started, and with how many processes."""
+        return json.loads((self.path / "machine.json").read_text())
+
+    @property
+    def finished(self) -> bool:
+        """Whether the trained network is there."""
+        return (self.path / "model.safetensors").is_file()
+
+    def save_checkpoint(self, step: int, state: dict[str, Any]) -> Path:
+        """Write a training state; then, and only then, forget all but the newest two."""
+        buffer = io.BytesIO()
+        torch.save({"format": FORMAT, **state}, buffer)
+        content = buffer.getvalue()
+        path = self._write(f"checkpoints/step-{step:09d}.pt", content + hashlib.sha256(content).digest())
+        for old in self.checkpoints()[:-KEPT]:
+            old.unlink(missing_ok=True)
+        return path
+
+    def checkpoints(self) -> list[Path]:
+        """From the oldest to the newest."""
+        return sorted((self.path / "checkpoints").glob("step-*.pt"))
+
+    def load_checkpoint(self) -> tuple[dict[str, Any], list[str]]:
+        """The newest intact training state, and what was wrong with newer ones."""
+        damaged: list[str] = []
+        for path in reversed(self.checkpoints()):
+            try:
+                return read_checkpoint(path), damaged
+            except RunError as error:
+                damaged.append(str(error))
+        raise RunError("\n".join([*damaged, f"{self.path} has no intact checkpoint: start anew in another folder"]))
+
+    def log(self, line: dict[str, Any]) -> None:
+        """Append an epoch to the metrics."""
+        with self._open("metrics.jsonl", "ab") as file:
+            file.write(json.dumps(line).encode() + b"\n")
+            _to_disk(file)
+
+    def metrics(self) -> list[dict[str, Any]]:
+        """The epochs so far; a line that a kill cut short is not one."""
+        file = self.path / "metrics.jsonl"
+        lines = file.read_text().splitlines() if file.exists() else []
+        found = []
+        for line in lines:
+            try:
+                found.append(json.loads(line))
+            except json.JSONDecodeError:
+                break
+        return found
+
+    def forget_epochs_from(self, epoch: int) -> None:
+        """Drop the lines of epochs that the checkpoint has not seen: they will be trained again."""
+        kept = [line for line in self.metrics() if line["epoch"] < epoch]
+        self._write("metrics.jsonl", "".join(json.dumps(line) + "\n" for line in kept).encode())
+
+    def write_json(self, name: str, value: dict[str, Any]) -> None:
+        """Write one of the folder's JSON files."""
+        self._write(name, json.dumps(value, indent=1).encode())
+
+    def _write(self, name: str, content: bytes) -> Path:
+        target = self.path / name
+        part = target.with_name(target.name + ".part")
+        with self._open(str(part.relative_to(self.path)), "wb") as file:
+            file.write(content)
+            _to_disk(file)
+        os.replace(part, target)
+        return target
+
+    def _open(self, name: str, mode: str) -> Any:
+        return open(self.path / name, mode)
+
+
+def read_checkpoint(path: Path) -> dict[str, Any]:
+    """A training state whose seal and format are right."""
+    content = path.read_bytes()
+    if len(content) <= _SEAL or hashlib.sha256(content[:-_SEAL]).digest() != content[-_SEAL:]:
+        raise RunError(f"{path} is damaged or cut short (its SHA-256 does not match)")
+    state: dict[str, Any] = torch.load(io.BytesIO(content[:-_SEAL]), weights_only=True)
+    if state.get("format") != FORMAT:
+        raise RunError(
+            f"{path} has format {state.get('format')}, this version reads {FORMAT}: use the ssvi that wrote it"
+        )
+    return state
+
+
+def machine() -> dict[str, Any]:
+    """Versions and hardware, for the record."""
+    import ssvi
+
+    return {
+        "ssvi": ssvi.__version__,
+        "torch": torch.__version__,
+        "python": platform.python_version(),
+        "system": platform.platform(),
+        "processor": _processor(),
+        "cores": os.cpu_count(),
+        "threads": torch.get_num_threads(),
+        "command": sys.argv,
+    }
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
+    except (OSError, StopIteration):
+        return platform.processor() or platform.machine()
+
+
+def _to_disk(file: Any) -> None:
+    file.flush()
+    os.fsync(file.fileno())

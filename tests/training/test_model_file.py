@@ -1,0 +1,84 @@
+"""Model files: small, without pickle, and exact."""
+
+import pytest
+import torch
+from safetensors.torch import load_file, save_file
+from torch import nn
+
+import ssvi
+from ssvi.nn.models import resnet18
+from ssvi.training import model_file as saving
+from ssvi.training.model_file import ModelFileError
+
+
+class Tied(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.a, self.b, self.norm = nn.Linear(6, 6), nn.Linear(6, 6, bias=False), nn.BatchNorm1d(6)
+        self.b.weight = self.a.weight
+
+    def forward(self, x):
+        return self.b(self.norm(self.a(x)))
+
+
+def assert_same(a: nn.Module, b: nn.Module) -> None:
+    x, y = a.state_dict(), b.state_dict()
+    assert x.keys() == y.keys()
+    assert all(torch.equal(x[k], y[k]) for k in x)
+
+
+def test_a_users_own_network_comes_back(tmp_path):
+    net = Tied()
+    bnn = ssvi.to_bnn(net, 0.4, prior_sigma=0.3, sigma_init=0.02)
+    with torch.no_grad():
+        bnn.a.posterior.rho.normal_()
+        bnn.norm.running_mean.normal_()
+    saving.save(bnn, tmp_path / "m.safetensors")
+    again = saving.load(tmp_path / "m.safetensors", net=Tied())
+    assert_same(bnn, again)
+    assert again.a.posterior is again.b.posterior
+    assert again.a.posterior.prior_sigma == 0.3
+    with pytest.raises(ModelFileError, match=r"load\(path, net=your_plain_network\)"):
+        saving.load(tmp_path / "m.safetensors")
+    with pytest.raises(ModelFileError, match="does not have: a, b"):
+        saving.load(tmp_path / "m.safetensors", net=nn.Linear(6, 6))
+
+
+@pytest.mark.parametrize("options", [{"density": 1.0}, {"density": 0.3, "keep_dense": ("conv1",), "skip": ("linear",)}])
+def test_dense_and_skipped_layers(options, tmp_path):
+    bnn = ssvi.to_bnn(resnet18(width=4), **options)
+    saving.save(bnn, tmp_path / "m.safetensors")
+    assert_same(bnn, saving.load(tmp_path / "m.safetensors", net=resnet18(width=4)))
+
+
+def test_the_file_of_resnet18_at_95_percent_is_a_twelfth_of_dense_vi(tmp_path):
+    net = resnet18()
+    for name, density in (("sparse", 0.05), ("dense", 1.0)):
+        saving.save(ssvi.to_bnn(net, density, keep_dense=("conv1",)), tmp_path / name)
+    sparse, dense = ((tmp_path / name).stat().st_size for name in ("sparse", "dense"))
+    assert sparse <= dense / 12
+
+
+def test_files_that_are_not_models(tmp_path):
+    path = tmp_path / "m.safetensors"
+    with pytest.raises(ModelFileError, match="no finished model"):
+        saving.load(tmp_path)
+    path.write_bytes(b"nonsense")
+    with pytest.raises(ModelFileError, match="damaged or not a model file"):
+        saving.load(path)
+    save_file({"a": torch.zeros(3)}, path)
+    with pytest.raises(ModelFileError, match="not written by ssvi"):
+        saving.load(path)
+    saving.save(ssvi.to_bnn(nn.Linear(8, 8), 0.5), path)
+    whole = path.read_bytes()
+    path.write_bytes(whole[: len(whole) - 10])
+    with pytest.raises(ModelFileError, match="damaged"):
+        saving.load(path, net=nn.Linear(8, 8))
+    save_file(load_file_of(whole, tmp_path), path, {"ssvi": '{"format": 99}'})
+    with pytest.raises(ModelFileError, match="format 99, this version reads 2"):
+        saving.load(path)
+
+
+def load_file_of(content: bytes, folder) -> dict[str, torch.Tensor]:
+    (folder / "copy").write_bytes(content)
+    return load_file(folder / "copy")
