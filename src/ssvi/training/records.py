@@ -1,0 +1,32 @@
+"""Typed records and JSON: the one place where frozen dataclasses become plain values and come back."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+
+class RecordError(ValueError):
+    """Plain values that are not such a record: names the record, the field and what is wrong with it."""
+
+
+def to_plain(record: Any) -> Any:
+    """Dictionaries, lists, strings and numbers; the fields of a dataclass are the keys of a dictionary."""
+    return msgspec.to_builtins(record)
+
+
+def from_plain(kind: type[T], values: Any) -> T:
+    """The record of this type. Fields that are missing have their defaults, unknown ones are passed over."""
+    try:
+        return msgspec.convert(values, kind)
+    except msgspec.ValidationError as error:
+        raise RecordError(f"not a {kind.__name__}: {error}") from error
+
+
+def dumps(record: Any) -> str:
+    """A record as JSON, indented for people."""
+    return json.dumps(to_plain(record), indent=1)
