@@ -1,1 +1,54 @@
-"""Other methods for sparse Bayesian networks, to compare with."""
+"""The methods that train a network, one module each with the same members in the same order (`ssvi.methods.base.Method`).
+
+Nothing outside this package asks for a method by its name. A method of your own is a module with these members: give its
+dotted name as `--method` (docs/new-method.md).
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+from pathlib import Path
+from typing import Any, cast
+
+from ssvi.methods.base import MEMBERS, About, Method
+from ssvi.methods.settings import RecipeError
+
+__all__ = ["NAMES", "About", "Method", "about", "get"]
+
+NAMES = (
+    "ssvi", "vi", "deterministic", "ensemble", "snr-prune", "snr-finetune", "rigl", "set", "static", "vd", "group-vd",
+    "sbp", "aeb", "mbnn",
+)  # fmt: skip
+"""The methods that come with the package, in the order of the tables."""
+
+
+def get(name: str) -> Method:
+    """The method of that name, or the module of your own with that dotted name."""
+    if name in NAMES:
+        return _module(f"ssvi.methods.{name.replace('-', '_')}")
+    if "." not in name and not _importable(name):
+        raise RecipeError(
+            f"method={name!r} must be one of {', '.join(NAMES)}, or the dotted name of a module of your own"
+        )
+    try:
+        return _module(name)
+    except ImportError as error:
+        raise RecipeError(f"method={name!r} cannot be imported: {error}; is its folder on PYTHONPATH?") from error
+
+
+def about(name: str) -> About:
+    """What is to be known of a method."""
+    return get(name).ABOUT
+
+
+def _module(dotted: str) -> Method:
+    module: Any = import_module(dotted)
+    if missing := [member for member in MEMBERS if not hasattr(module, member)]:
+        raise RecipeError(f"method={dotted!r} is not a method: the module lacks {', '.join(missing)}")
+    return cast(Method, module)
+
+
+def _importable(name: str) -> bool:
+    """Whether a module of that plain name is loaded, or lies in a folder of the import path as a single file."""
+    return name in sys.modules or any((Path(folder) / f"{name}.py").is_file() for folder in sys.path)

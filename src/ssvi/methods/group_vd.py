@@ -15,11 +15,17 @@ from __future__ import annotations
 
 import copy
 import math
+from dataclasses import dataclass
 from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
 
+from ssvi.methods import common
+from ssvi.methods.base import About
+from ssvi.methods.groups import Bound, SpreadDescent
+from ssvi.methods.job import Job, Loss, Training
+from ssvi.methods.settings import POSITIVE, default_of, setting
 from ssvi.methods.vd import CLIP, log_uniform_kl
 from ssvi.nn import layers
 from ssvi.nn.convert import to_bnn
@@ -103,3 +109,49 @@ def prune(net: Net, x: Tensor, threshold: float = 3.0) -> Net:
     for gate in normal_gates(made).values():
         gate.close_below(-threshold, -gate.log_alpha)
     return sparsified(made, reachable(made, x))
+
+
+# ---- the method ------------------------------------------------------------------------------------------------------
+
+ABOUT = About(
+    "group VD",
+    "Bayesian compression: variational dropout of channels",
+    unit="channel",
+    aims_at_density=False,
+    least_sparsity=0.5,
+)
+
+
+@dataclass(frozen=True)
+class Settings(Bound, SpreadDescent):
+    """The bound, its optimiser, and the threshold of pruning."""
+
+    sigma_init: float = setting(default_of(to_group_vd, "sigma_init"), "start of every sigma", POSITIVE)
+    threshold: float = setting(default_of(prune, "threshold"), "log alpha from which on a channel is pruned")
+
+
+epochs = common.as_asked
+
+
+def network(job: Job[Settings]) -> nn.Module:
+    """The network with a gate on every hidden channel."""
+    return to_group_vd(job.fresh(), sigma_init=job.settings.sigma_init)
+
+
+def loss(job: Job[Settings], net: nn.Module) -> Loss:
+    """The bound with the KL of weights and gates."""
+    return common.bound(job, net, kl)
+
+
+optimizer = common.spread_descent
+after_step = common.nothing_after_step
+end_of_epoch = resume = common.no_event
+
+
+def product(training: Training[Settings]) -> nn.Module:
+    """The network without the channels that drowned in noise."""
+    job = training.job
+    return common.with_statistics(job, prune(training.net, next(job.inputs()), job.settings.threshold))
+
+
+TRIALS = common.grid(optimizer=("adam",), lr=(3e-3,), sigma_lr=(1e-2, 3e-2), beta_max=(0.1, 0.3, 1.0))

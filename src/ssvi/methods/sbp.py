@@ -15,12 +15,18 @@ has no clipped tails. In residual blocks the gate is on the branch.
 from __future__ import annotations
 
 import copy
+from dataclasses import dataclass
 from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from ssvi.math import truncated_lognormal
+from ssvi.methods import common
+from ssvi.methods.base import About
+from ssvi.methods.groups import Bound, SpreadDescent
+from ssvi.methods.job import Job, Loss, Training
+from ssvi.methods.settings import default_of, setting
 from ssvi.nn.gates import Gate, gated, gates
 from ssvi.nn.reach import reachable, sparsified
 
@@ -109,3 +115,42 @@ def prune(net: Net, x: Tensor, threshold: float = 1.0) -> Net:
     for gate in log_normal_gates(made).values():
         gate.close_below(threshold, gate.snr)
     return sparsified(made, reachable(made, x))
+
+
+# ---- the method ------------------------------------------------------------------------------------------------------
+
+ABOUT = About("SBP", "structured Bayesian pruning", unit="channel", aims_at_density=False, least_sparsity=0.5)
+
+
+@dataclass(frozen=True)
+class Settings(Bound, SpreadDescent):
+    """The bound, its optimiser, and the threshold of pruning."""
+
+    threshold: float = setting(default_of(prune, "threshold"), "signal-to-noise ratio below which a channel is pruned")
+
+
+epochs = common.as_asked
+
+
+def network(job: Job[Settings]) -> nn.Module:
+    """The network with a gate on every hidden channel."""
+    return to_sbp(job.fresh())
+
+
+def loss(job: Job[Settings], net: nn.Module) -> Loss:
+    """The bound with the KL of the gates."""
+    return common.bound(job, net, kl)
+
+
+optimizer = common.spread_descent
+after_step = common.nothing_after_step
+end_of_epoch = resume = common.no_event
+
+
+def product(training: Training[Settings]) -> nn.Module:
+    """The network without the channels that drowned in noise."""
+    job = training.job
+    return common.with_statistics(job, prune(training.net, next(job.inputs()), job.settings.threshold))
+
+
+TRIALS = common.grid(optimizer=("adam",), lr=(3e-3,), sigma_lr=(1e-2, 3e-2), beta_max=(0.3, 1.0, 3.0))

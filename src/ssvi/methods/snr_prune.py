@@ -9,8 +9,9 @@ train on, but with `optimizer` the loop can.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from itertools import product
+import itertools
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +20,11 @@ from torch.optim import Optimizer
 from ssvi.allocation import uniform
 from ssvi.inference.addition import top_k
 from ssvi.math import gaussian
+from ssvi.methods import common
+from ssvi.methods.base import About
+from ssvi.methods.groups import Bound, Posterior, SpreadDescent, Support
+from ssvi.methods.job import Training
+from ssvi.methods.settings import default_of, one_of, setting
 from ssvi.nn.layers import layers, posteriors
 from ssvi.nn.posterior import SparseGaussian
 
@@ -112,9 +118,51 @@ def _cut(posterior: SparseGaussian, keep: Tensor, optimizers: Sequence[Optimizer
     """Restrict a posterior, and with it all else that has a number per live weight: gradients and optimiser state."""
     per_weight = list(posterior.per_weight())
     gradients = [parameter.grad for parameter in per_weight]
-    for optimizer, parameter in product(optimizers, per_weight):
+    for optimizer, parameter in itertools.product(optimizers, per_weight):
         state = optimizer.state.get(parameter, {})
         state |= {k: v[keep] for k, v in state.items() if torch.is_tensor(v) and v.shape == parameter.shape}
     posterior.restrict_to(keep)
     for parameter, gradient in zip(per_weight, gradients, strict=True):
         parameter.grad = None if gradient is None else gradient[keep]
+
+
+# ---- the method ------------------------------------------------------------------------------------------------------
+
+ABOUT = About("SNR pruning", "dense VI, pruned by |mu|/sigma at the end", unit="weight", aims_at_density=True)
+
+
+@dataclass(frozen=True)
+class Settings(Bound, SpreadDescent, Posterior, Support):
+    """Dense VI, and how its weights are ranked in the end."""
+
+    prune_scope: str = setting(
+        default_of(prune, "scope"),
+        "'layer' keeps the same share of each layer, 'global' ranks them together",
+        one_of(("layer", "global")),
+    )
+
+
+epochs = common.as_asked
+network = common.dense_gaussian
+loss = common.bound
+optimizer = common.spread_descent
+after_step = common.nothing_after_step
+end_of_epoch = resume = common.no_event
+
+
+def product(training: Training[Settings]) -> nn.Module:
+    """The network that was trained, pruned to the density."""
+    cut(training)
+    return common.with_statistics(training.job, training.net)
+
+
+def cut(training: Training[Settings]) -> None:
+    """Forget the weights with the smallest |mu|/sigma, here and in the optimiser."""
+    settings = training.job.settings
+    prune(
+        training.net, settings.density, scope=settings.prune_scope,
+        dense=common.dense_names(settings, training.job.fresh()), optimizer=training.optimizer,
+    )  # fmt: skip
+
+
+TRIALS = common.PRUNED_TRIALS

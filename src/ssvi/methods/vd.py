@@ -17,12 +17,18 @@ prior for good, since there the KL would be constant and not -log(sigma / |mu|);
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ssvi.inference.addition import top_k
+from ssvi.methods import common
+from ssvi.methods.base import About
+from ssvi.methods.groups import Bound, KeepDense, Posterior, SpreadDescent
+from ssvi.methods.job import Job, Loss, Training
+from ssvi.methods.settings import default_of, setting
 from ssvi.methods.snr_prune import sparse_gaussians
 from ssvi.nn.layers import gaussians
 from ssvi.nn.posterior import SparseGaussian
@@ -74,3 +80,39 @@ def prune(net: nn.Module, threshold: float = 3.0, dense: Sequence[str] = ()) -> 
         noise = _log_alpha(posterior)  # not clipped: one of them is the smallest even if all of them are noise
         keep = (noise < threshold).nonzero().flatten()
         posterior.restrict_to(keep if keep.numel() else top_k(-noise, 1))
+
+
+# ---- the method ------------------------------------------------------------------------------------------------------
+
+ABOUT = About("VD", "sparse variational dropout", unit="weight", aims_at_density=False, least_sparsity=0.9)
+
+
+@dataclass(frozen=True)
+class Settings(Bound, SpreadDescent, Posterior, KeepDense):
+    """Dense VI with another KL, and the threshold of pruning."""
+
+    threshold: float = setting(default_of(prune, "threshold"), "log alpha from which on a weight is pruned")
+
+
+epochs = common.as_asked
+network = common.dense_gaussian
+
+
+def loss(job: Job[Settings], net: nn.Module) -> Loss:
+    """The bound under the log-uniform prior."""
+    return common.bound(job, net, kl)
+
+
+optimizer = common.spread_descent
+after_step = common.nothing_after_step
+end_of_epoch = resume = common.no_event
+
+
+def product(training: Training[Settings]) -> nn.Module:
+    """The network without the weights that drowned in noise."""
+    job, settings = training.job, training.job.settings
+    prune(training.net, settings.threshold, common.dense_names(settings, job.fresh()))
+    return common.with_statistics(job, training.net)
+
+
+TRIALS = common.grid(lr=(0.05, 0.1), beta_max=(0.05, 0.1, 0.3))

@@ -22,13 +22,12 @@ from torch import Tensor, nn
 from ssvi.inference.mixture import Mixture
 from ssvi.methods.group_vd import NormalGate
 from ssvi.methods.sbp import LogNormalGate
+from ssvi.nn import models
 from ssvi.nn.convert import to_bnn
 from ssvi.nn.gates import gates, put
 from ssvi.nn.layers import TWINS, BayesLayer
 from ssvi.nn.posterior import SparseGaussian
 from ssvi.nn.sparse import SparsePosterior
-from ssvi.training.build import network
-from ssvi.training.recipe import Recipe, from_mapping
 
 FORMAT = 2
 """Raised when an older reader could not read the file."""
@@ -41,12 +40,12 @@ class ModelFileError(RuntimeError):
 
 
 def save(
-    net: nn.Module, path: str | Path, *, recipe: Recipe | None = None, about: dict[str, Any] | None = None
+    net: nn.Module, path: str | Path, *, recipe: dict[str, Any] | None = None, about: dict[str, Any] | None = None
 ) -> None:
     """Write a network to `path`, whole or not at all."""
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in _stored(net).items()}
     header = {
-        "format": FORMAT, "recipe": _plain(recipe), "posteriors": _posteriors(net), "about": about or {},
+        "format": FORMAT, "recipe": recipe, "posteriors": _posteriors(net), "about": about or {},
         "members": len(net.members) if isinstance(net, Mixture) else 0,
         "gates": {name: type(gate).__name__ for name, gate in gates(net)},
     }  # fmt: skip
@@ -133,10 +132,6 @@ def _spread(posterior: SparsePosterior) -> dict[str, Any]:
     return {"prior_sigma": posterior.prior_sigma, "sigma_map": posterior.sigma_map}
 
 
-def _plain(recipe: Recipe | None) -> dict[str, Any] | None:
-    return None if recipe is None else {k: list(v) if isinstance(v, tuple) else v for k, v in vars(recipe).items()}
-
-
 def _model_file(path: Path) -> Path:
     file = path / "model.safetensors" if path.is_dir() else path
     if not file.is_file():
@@ -151,7 +146,11 @@ def _rebuild(file: Path, header: dict[str, Any]) -> nn.Module:
     about = header["about"]
     if header["recipe"] is None or "classes" not in about:
         raise ModelFileError(f"{file} holds a network of your own: pass it as load(path, net=your_plain_network)")
-    return network(from_mapping(header["recipe"]), len(about["classes"]), about["channels"], about["size"])
+    recipe = header["recipe"]
+    return models.build(
+        recipe["model"], classes=len(about["classes"]), channels=about["channels"], size=about["size"],
+        width=recipe["width"],
+    )  # fmt: skip
 
 
 def _with_posteriors(plain: nn.Module, posteriors: dict[str, dict[str, Any]], tensors: dict[str, Tensor]) -> nn.Module:

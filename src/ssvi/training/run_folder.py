@@ -23,7 +23,10 @@ from typing import Any
 
 import torch
 
-from ssvi.training.recipe import Recipe, parse
+from ssvi.training.epoch_line import EpochLine, epoch_line
+from ssvi.training.recipe import Recipe
+from ssvi.training.recipe_files import parse
+from ssvi.training.records import to_plain
 
 FORMAT = 1
 KEPT = 2
@@ -40,22 +43,23 @@ class RunFolder:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
 
-    @classmethod
-    def create(cls, path: str | Path, recipe: Recipe, processes: int = 1) -> RunFolder:
-        """A new folder; one that holds a run already is an error."""
-        folder = cls(path)
-        if (folder.path / "recipe.toml").exists():
+    def refuse_a_second_run(self) -> None:
+        """An error if the folder holds a run already."""
+        if (self.path / "recipe.toml").exists():
             raise RunError(
-                f"{folder.path} holds a run already: go on with `ssvi train --resume {folder.path}`, "
+                f"{self.path} holds a run already: go on with `ssvi train --resume {self.path}`, "
                 "or choose another folder with --out"
             )
+
+    def create(self, recipe: Recipe, processes: int = 1) -> None:
+        """Make the folder of a new run."""
+        self.refuse_a_second_run()
         try:
-            (folder.path / "checkpoints").mkdir(parents=True, exist_ok=True)
-            folder._write("machine.json", json.dumps(machine() | {"processes": processes}, indent=1).encode())
-            folder._write("recipe.toml", recipe.to_toml().encode())
+            (self.path / "checkpoints").mkdir(parents=True, exist_ok=True)
+            self._write("machine.json", json.dumps(machine() | {"processes": processes}, indent=1).encode())
+            self._write("recipe.toml", recipe.to_toml().encode())
         except OSError as error:
-            raise RunError(f"{folder.path} cannot be written: {error}") from error
-        return folder
+            raise RunError(f"{self.path} cannot be written: {error}") from error
 
     @property
     def recipe(self) -> Recipe:
@@ -99,28 +103,26 @@ class RunFolder:
                 damaged.append(str(error))
         raise RunError("\n".join([*damaged, f"{self.path} has no intact checkpoint: start anew in another folder"]))
 
-    def log(self, line: dict[str, Any]) -> None:
+    def log(self, line: EpochLine) -> None:
         """Append an epoch to the metrics."""
         with self._open("metrics.jsonl", "ab") as file:
-            file.write(json.dumps(line).encode() + b"\n")
+            file.write(_json_line(line))
             _to_disk(file)
 
-    def metrics(self) -> list[dict[str, Any]]:
+    def metrics(self) -> list[EpochLine]:
         """The epochs so far; a line that a kill cut short is not one."""
         file = self.path / "metrics.jsonl"
-        lines = file.read_text().splitlines() if file.exists() else []
-        found = []
-        for line in lines:
+        lines = []
+        for text in file.read_text().splitlines() if file.exists() else []:
             try:
-                found.append(json.loads(line))
-            except json.JSONDecodeError:
+                lines.append(epoch_line(json.loads(text)))
+            except ValueError:
                 break
-        return found
+        return lines
 
     def forget_epochs_from(self, epoch: int) -> None:
         """Drop the lines of epochs that the checkpoint has not seen: they will be trained again."""
-        kept = [line for line in self.metrics() if line["epoch"] < epoch]
-        self._write("metrics.jsonl", "".join(json.dumps(line) + "\n" for line in kept).encode())
+        self._write("metrics.jsonl", b"".join(_json_line(line) for line in self.metrics() if line.epoch < epoch))
 
     def write_json(self, name: str, value: dict[str, Any]) -> None:
         """Write one of the folder's JSON files."""
@@ -174,6 +176,10 @@ def _processor() -> str:
         return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
     except (OSError, StopIteration):
         return platform.processor() or platform.machine()
+
+
+def _json_line(line: EpochLine) -> bytes:
+    return json.dumps(to_plain(line)).encode() + b"\n"
 
 
 def _to_disk(file: Any) -> None:

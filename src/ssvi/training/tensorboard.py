@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
 
-from ssvi.training.run import Run
+from ssvi.training.epoch_line import EpochLine
+from ssvi.training.recipe import RecipeError
+from ssvi.training.records import to_plain
 
 
 class TensorBoard:
     """Writes the numbers of each epoch to RUN/tensorboard."""
 
-    def __init__(self, run: Run) -> None:
+    def __init__(self, run_folder: Path) -> None:
         try:
             from torch.utils.tensorboard import SummaryWriter
         except ImportError as error:
-            raise ValueError("--tensorboard needs TensorBoard: pip install 'ssvi[tensorboard]'") from error
-        self.writer = SummaryWriter(run.folder.path / "tensorboard")
+            raise RecipeError("--tensorboard needs TensorBoard: pip install 'ssvi[tensorboard]'") from error
+        self.writer = SummaryWriter(run_folder / "tensorboard")
 
-    def epoch(self, line: dict[str, Any]) -> None:
+    def epoch(self, line: EpochLine) -> None:
         """One point on each curve."""
-        for name, value in line.items():
+        for name, value in to_plain(line).items():
             if isinstance(value, dict):
                 for part, number in value.items():
-                    self.writer.add_scalar(f"{name}/{part}", number, line["step"])
-            elif name not in ("epoch", "step"):
-                self.writer.add_scalar(name, value, line["step"])
+                    self.writer.add_scalar(f"{name}/{part}", number, line.step)
+            elif name not in ("epoch", "step") and value is not None:
+                self.writer.add_scalar(name, value, line.step)
         self.writer.flush()

@@ -1,0 +1,96 @@
+"""Deng, Zhang, Liang, Lin: "An Adaptive Empirical Bayesian Method for Sparse Deep Learning", NeurIPS 2019 (AEB).
+
+SGHMC samples the weights of a dense network under a spike-and-slab prior that adapts, and magnitude pruning takes every
+sparse layer to the density (`ssvi.inference.spike_and_slab`). The states that are kept are sparse points.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product as combinations
+
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from ssvi.inference.sghmc import SGHMC
+from ssvi.inference.spike_and_slab import SpikeAndSlab, inv_temperature
+from ssvi.methods import common, states
+from ssvi.methods.base import About
+from ssvi.methods.groups import Chain, Support
+from ssvi.methods.job import AfterStep, Job, Training, Work
+from ssvi.methods.settings import POSITIVE, at_least, default_of, setting, share
+from ssvi.nn.layers import TWINS
+from ssvi.nn.reach import sparsified
+from ssvi.schedules import Schedule
+
+ABOUT = About(
+    "AEB", "SGHMC with an adaptive spike-and-slab prior", unit="weight", aims_at_density=True, keeps_states=True,
+    one_process=True,
+)  # fmt: skip
+
+COOLING = 1.005
+"""The inverse temperature grows by this factor with every thousandth of the run."""
+
+
+@dataclass(frozen=True)
+class Settings(Chain, Support):
+    """The sampler, its prior, and the density that pruning aims at."""
+
+    momentum: float = setting(0.9, "of the sampler", share("the velocity that is kept", high_open=True))
+    weight_decay: float = setting(
+        default_of(SpikeAndSlab, "weight_decay"), "on everything that is not sparse", at_least(0)
+    )
+    v0: float = setting(0.1, "scale of the Laplace spike", POSITIVE)
+    v1: float = setting(0.01, "variance of the Gaussian slab", POSITIVE)
+
+
+epochs = states.chain_epochs
+network = common.plain_network
+
+
+def loss(job: Job[Settings], net: nn.Module) -> SpikeAndSlab:
+    """The energy per example: the negative log-likelihood, and that of the adaptive prior."""
+    settings = job.settings
+    return SpikeAndSlab(
+        net, train_size=job.train_size, density=settings.density, steps=job.steps, v0=settings.v0, v1=settings.v1,
+        dense=common.dense_names(settings, net), weight_decay=settings.weight_decay, hold=1 - settings.burn_in,
+    )  # fmt: skip
+
+
+def optimizer(job: Job[Settings], net: nn.Module) -> tuple[Optimizer, Schedule]:
+    """SGHMC, whose learning rate falls during the burn-in."""
+    settings = job.settings
+    cold = 1 / settings.temperature if settings.temperature else float("inf")
+    sampler = SGHMC(net.parameters(), job.lr, settings.momentum, train_size=job.train_size, inv_temperature=cold)
+    return sampler, states.chain_schedule(job)
+
+
+def after_step(job: Job[Settings], net: nn.Module, optimizer: Optimizer, loss: SpikeAndSlab) -> AfterStep:
+    """Adapt the prior, prune, and cool the sampler."""
+    temperature = job.settings.temperature
+    cooling = inv_temperature(1 / temperature, COOLING, every=job.steps / 1000) if temperature else None
+
+    def act(x: Tensor, y: Tensor) -> Work:
+        changed = loss.step(x, y)
+        if cooling is not None:
+            for group in optimizer.param_groups:
+                group["inv_temperature"] = cooling(loss.t)
+        return Work(changed)
+
+    return AfterStep(act)
+
+
+def end_of_epoch(training: Training[Settings], epoch: int) -> None:
+    """Keep the weights that are not zero as a sparse network, if it is time."""
+    if states.is_kept(training.job, epoch):
+        net = training.net
+        nonzero = {name: m.weight != 0 for name, m in net.named_modules() if type(m) in TWINS}
+        states.keep(training, epoch, sparsified(net, nonzero))
+
+
+resume = states.forget_later
+product = states.mixture
+TRIALS = [
+    {"v0": v0, "v1": v1, "temperature": temperature, "weight_decay": 5e-4}
+    for (v0, v1), temperature in combinations(((1.0, 0.1), (0.5, 0.01)), (1e-3, 0.1, 1.0))
+]

@@ -1,0 +1,100 @@
+"""What a method is: a module with the members of `Method`, in their order. `run` in training knows nothing else of it.
+
+A member that makes something with a state (network, loss, optimiser, what is done after a step) is called once, when a run
+begins. A member that is an event (end of an epoch, resumption, product) is called with the `Training` that was made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from torch import nn
+from torch.optim import Optimizer
+from torch.optim.lr_scheduler import LambdaLR
+
+from ssvi.methods.job import AfterStep, Job, Loss, Training
+from ssvi.methods.settings import Settings
+from ssvi.schedules import Schedule
+
+
+@dataclass(frozen=True)
+class About:
+    """What is to be known of a method before it is run: a row of the paper's tables."""
+
+    title: str
+    text: str
+    unit: str
+    """What it removes: "weight", "channel" or "none"."""
+    aims_at_density: bool
+    """Whether `density` sets its sparsity. Where it does not, sparsity is an outcome, or there is none."""
+    keeps_states: bool = False
+    """Whether it keeps several networks, over which evaluation averages."""
+    one_process: bool = False
+    """Whether its weights would differ between the processes of a data-parallel run, so that it refuses several."""
+    is_ours: bool = False
+    """Whether it is the paper's own method, which stands in both of its tables."""
+    is_dense_vi: bool = False
+    """Whether it is dense VI, the reference of the costs."""
+    least_sparsity: float = 0.0
+    """Where sparsity is an outcome: what a trial must reach to count. Otherwise the trial that removes nothing would win."""
+    tuned_like: str | None = None
+    """The method whose settings it takes instead of being tuned."""
+
+
+class Method(Protocol):
+    """The members of a method's module, in their order."""
+
+    @property
+    def ABOUT(self) -> About:  # noqa: N802 - a constant of the module
+        """What it is."""
+
+    @property
+    def Settings(self) -> type[Settings]:  # noqa: N802 - a class of the module
+        """Its own settings, a frozen dataclass."""
+
+    def epochs(self, settings: Any, epochs: int) -> int:
+        """The epochs of the whole run, if one network has so many; an error if that is too few."""
+
+    def network(self, job: Job[Any]) -> nn.Module:
+        """The network that it trains."""
+
+    def loss(self, job: Job[Any], net: nn.Module) -> Loss:
+        """What it minimises."""
+
+    def optimizer(self, job: Job[Any], net: nn.Module) -> tuple[Optimizer, Schedule]:
+        """The optimiser or sampler, and the share of the learning rate at each step."""
+
+    def after_step(self, job: Job[Any], net: nn.Module, optimizer: Optimizer, loss: Any) -> AfterStep:
+        """What it does after each step."""
+
+    def end_of_epoch(self, training: Training[Any], epoch: int) -> None:
+        """Called when an epoch is trained."""
+
+    def resume(self, training: Training[Any], epoch: int) -> None:
+        """Called before the states of an earlier run are loaded, which goes on with this epoch."""
+
+    def product(self, training: Training[Any]) -> nn.Module:
+        """The network that is saved and evaluated; the one that was trained may be used up for it."""
+
+    @property
+    def TRIALS(self) -> Sequence[Mapping[str, Any]]:  # noqa: N802 - a constant of the module
+        """The settings that tuning tries."""
+
+
+MEMBERS = (
+    "ABOUT", "Settings", "epochs", "network", "loss", "optimizer", "after_step", "end_of_epoch", "resume", "product",
+    "TRIALS",
+)  # fmt: skip
+
+
+def begin(method: Method, job: Job[Any]) -> Training[Any]:
+    """Make everything that trains, in the order in which one needs the other."""
+    net = method.network(job)
+    loss = method.loss(job, net)
+    optimizer, share = method.optimizer(job, net)
+    unit, steps = job.schedule_unit, job.steps
+    # the members of an ensemble are trained one after the other, each by the whole schedule
+    scheduler = LambdaLR(optimizer, lambda step: share(step % steps // unit * unit))
+    return Training(job, net, optimizer, scheduler, loss, method.after_step(job, net, optimizer, loss))

@@ -1,0 +1,181 @@
+"""Members that several methods share: networks, losses, optimisers, updates of gamma."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import islice, product
+from typing import Any, TypeVar
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from ssvi import schedules
+from ssvi.inference.elbo import ELBO
+from ssvi.inference.subspace import Subspace
+from ssvi.methods.groups import Bound, Descent, KeepDense, Posterior, SpreadDescent, Updates
+from ssvi.methods.job import AfterStep, Job, Loss, PlainNLL, Training, Work
+from ssvi.methods.settings import Settings, word_or_number
+from ssvi.nn.batchnorm import recompute_batchnorm
+from ssvi.nn.convert import to_bnn
+from ssvi.nn.gates import Gate
+from ssvi.nn.layers import TWINS, gaussians
+from ssvi.nn.layers import kl as gaussian_kl
+from ssvi.nn.posterior import SparseGaussian
+
+S = TypeVar("S", bound=Settings)
+
+BATCHNORM_BATCHES = 200
+"""BatchNorm's statistics are computed anew from so many batches at most."""
+
+
+# ---- epochs, events --------------------------------------------------------------------------------------------------
+
+
+def as_asked(settings: Settings, epochs: int) -> int:
+    """One network is trained, for as many epochs as the recipe says."""
+    return epochs
+
+
+def no_event(training: Training[Any], epoch: int) -> None:
+    """Nothing is done at the end of an epoch, or before a run goes on."""
+
+
+def trained_network(training: Training[Any]) -> nn.Module:
+    """The product is the network that was trained."""
+    return training.net
+
+
+def with_statistics(job: Job[Any], net: nn.Module) -> nn.Module:
+    """The same network after its weights have changed: BatchNorm's statistics are computed anew."""
+    recompute_batchnorm(net, islice(job.inputs(), BATCHNORM_BATCHES))
+    return net
+
+
+# ---- networks --------------------------------------------------------------------------------------------------------
+
+
+def plain_network(job: Job[Any]) -> nn.Module:
+    """The network of the recipe as it is."""
+    return job.fresh()
+
+
+def dense_names(settings: KeepDense, net: nn.Module) -> tuple[str, ...]:
+    """`keep_dense`, with the name of the first layer in place of 'first'."""
+    first = next((name for name, module in net.named_modules() if type(module) in TWINS), None)
+    return tuple(first if name == "first" and first is not None else name for name in settings.keep_dense)
+
+
+def dense_gaussian(job: Job[Posterior]) -> nn.Module:
+    """A Gaussian posterior on every weight."""
+    return gaussian(job.settings, job.fresh(), 1.0)
+
+
+def gaussian(settings: Posterior, net: nn.Module, density: float, **where: Any) -> nn.Module:
+    """Gaussian posteriors at this density; `where` says which layers stay dense, and how weights are allocated."""
+    bnn = to_bnn(
+        net, density, skip=settings.skip, prior_sigma=settings.prior_sigma, sigma_init=settings.sigma_init,
+        mu_init=word_or_number(settings.mu_init), sigma_map=settings.sigma_map, **where,
+    )  # fmt: skip
+    if settings.sigma_init_std:
+        _spread_sigma(bnn, settings)
+    return bnn
+
+
+@torch.no_grad()
+def _spread_sigma(bnn: nn.Module, settings: Posterior) -> None:
+    """sigma ~ |N(sigma_init, sigma_init_std^2)|, the authors' start."""
+    for posterior in gaussians(bnn).values():
+        sigma = settings.sigma_init + settings.sigma_init_std * torch.randn_like(posterior.rho)
+        posterior.rho.copy_(posterior.rho_of(sigma.abs().clamp_min(1e-10)))
+
+
+# ---- losses ----------------------------------------------------------------------------------------------------------
+
+
+def plain_nll(job: Job[Any], net: nn.Module) -> Loss:
+    """The negative log-likelihood alone."""
+    return PlainNLL()
+
+
+def bound(job: Job[Bound], net: nn.Module, kl: Callable[[nn.Module], Tensor] = gaussian_kl) -> Loss:
+    """nll + beta_t KL / N, with beta rising during the warm-up (Eq. 3)."""
+    settings, unit = job.settings, job.schedule_unit
+    warmup = round(settings.warmup * job.steps)
+    beta = schedules.linear(settings.beta_max, steps=warmup) if warmup else schedules.constant(settings.beta_max)
+    # with per_epoch, epoch 1 has the value that a full epoch earns, as in the authors' code
+    late = unit if job.per_epoch else 0
+    return ELBO(net, train_size=job.train_size, beta=lambda step: beta(step // unit * unit + late), kl=kl)
+
+
+# ---- optimisers ------------------------------------------------------------------------------------------------------
+
+
+def descent(job: Job[Descent], net: nn.Module) -> tuple[Optimizer, schedules.Schedule]:
+    """SGD or Adam, with a learning rate that falls to 0 as a cosine."""
+    groups = [{"params": list(net.parameters()), "weight_decay": job.settings.weight_decay}]
+    return _optimizer(job, groups), schedules.cosine(1.0, steps=job.steps)
+
+
+def spread_descent(job: Job[SpreadDescent], net: nn.Module) -> tuple[Optimizer, schedules.Schedule]:
+    """The same in two groups: what spreads (sigma, gates) has its own learning rate and no weight decay."""
+    settings = job.settings
+    spread = [m.rho for m in net.modules() if isinstance(m, SparseGaussian)]
+    spread += [p for m in net.modules() if isinstance(m, Gate) for p in m.parameters()]
+    ids = {id(p) for p in spread}
+    rest = [p for p in net.parameters() if id(p) not in ids]
+    groups: list[dict[str, Any]] = [
+        {"params": rest, "weight_decay": settings.weight_decay},
+        {"params": spread, "weight_decay": 0.0, "lr": settings.sigma_lr or job.lr},
+    ]
+    return _optimizer(job, groups), schedules.cosine(1.0, steps=job.steps)
+
+
+def _optimizer(job: Job[Descent], groups: list[dict[str, Any]]) -> Optimizer:
+    if job.settings.optimizer == "adam":
+        return torch.optim.Adam(groups, lr=job.lr)
+    return torch.optim.SGD(groups, lr=job.lr, momentum=job.settings.momentum)
+
+
+# ---- after a step ----------------------------------------------------------------------------------------------------
+
+
+def nothing_after_step(job: Job[Any], net: nn.Module, optimizer: Optimizer, loss: Loss) -> AfterStep:
+    """Gamma stays as it is."""
+    return AfterStep()
+
+
+def update_gamma(job: Job[Updates], net: nn.Module, optimizer: Optimizer, **criteria: Any) -> AfterStep:
+    """Removal and addition of Algorithm 1, every M-th step until gamma is frozen; `criteria` are those of `Subspace`."""
+    settings = job.settings
+    until = round(settings.until * job.steps)
+    if until < settings.every:
+        return AfterStep()
+    subspace = Subspace(
+        net, optimizer, every=settings.every, rate=schedules.cosine(settings.rate, steps=until // settings.every),
+        mc_steps=settings.mc_steps, until=until, **criteria,
+    )  # fmt: skip
+
+    def act(x: Tensor, y: Tensor) -> Work:
+        update = subspace.step()
+        return Work(update.count, dense_gradients=settings.mc_steps) if update else Work()
+
+    return AfterStep(
+        act,
+        state=subspace,
+        replaces_step=lambda: settings.skip_step and subspace.due,
+        rate=lambda: subspace.rate(subspace.t - 1) if subspace.t else 0.0,
+    )
+
+
+# ---- trials ----------------------------------------------------------------------------------------------------------
+
+
+def grid(**choices: tuple[Any, ...]) -> list[dict[str, Any]]:
+    """Every combination of the choices: a trial of tuning each."""
+    return [dict(zip(choices, values, strict=True)) for values in product(*choices.values())]
+
+
+BAYESIAN_TRIALS = grid(lr=(0.05, 0.1), beta_max=(0.03, 0.1, 0.3))
+POINT_TRIALS = grid(lr=(0.02, 0.05, 0.1), weight_decay=(0.0, 5e-4))
+PRUNED_TRIALS = grid(prune_scope=("layer", "global"), beta_max=(0.1, 0.3, 1.0))

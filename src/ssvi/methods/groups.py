@@ -1,0 +1,139 @@
+"""Groups of settings that several methods share. A method's `Settings` inherits those that it uses."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ssvi import allocation, criteria
+from ssvi.inference import addition
+from ssvi.inference.subspace import Subspace
+from ssvi.methods.settings import (
+    POSITIVE,
+    Rule,
+    Settings,
+    at_least,
+    default_of,
+    one_of,
+    setting,
+    share,
+    word_or_positive,
+)
+from ssvi.nn.convert import to_bnn
+from ssvi.nn.posterior import SIGMA_MAPS
+
+
+@dataclass(frozen=True)
+class Descent(Settings):
+    """Gradient descent."""
+
+    optimizer: str = setting("sgd", "sgd (momentum) or adam", one_of(("sgd", "adam")))
+    momentum: float = setting(0.9, "of sgd", share("the velocity that is kept", high_open=True))
+    weight_decay: float = setting(0.0, "on everything but sigma; on mu it is a second prior", at_least(0))
+
+
+@dataclass(frozen=True)
+class SpreadDescent(Descent):
+    """Gradient descent with a learning rate of its own for what spreads: sigma, and the gates of channels."""
+
+    sigma_lr: float = setting(0.0, "learning rate of sigma; 0 means lr", at_least(0))
+
+
+@dataclass(frozen=True)
+class KeepDense(Settings):
+    """Which layers are not made sparse."""
+
+    keep_dense: tuple[str, ...] = setting(
+        ("first",), "names or patterns of layers kept at density 1; 'first' is the first layer"
+    )
+
+
+@dataclass(frozen=True)
+class Support(KeepDense):
+    """How many weights live."""
+
+    density: float = setting(
+        0.05,
+        "live weights / all weights of the sparse layers",
+        Rule(lambda v: 0 < v <= 1, "in (0, 1]: 0.05 keeps 5 % of the weights"),
+    )
+
+
+@dataclass(frozen=True)
+class Conversion(Settings):
+    """How `to_bnn` converts a network."""
+
+    skip: tuple[str, ...] = setting((), "names or patterns of layers that stay deterministic")
+    mu_init: str = setting(
+        default_of(to_bnn, "mu_init"),
+        "'net' for torch's own initial weights, or a number: standard deviation of a Gaussian",
+        word_or_positive("net", zero=True),
+    )
+
+
+@dataclass(frozen=True)
+class Allocation(Settings):
+    """How the live weights are shared among the layers."""
+
+    allocation: str = setting(
+        default_of(to_bnn, "allocation"), "uniform or erk: live weights per layer", one_of(allocation.BY_NAME)
+    )
+
+
+@dataclass(frozen=True)
+class Posterior(Conversion):
+    """A Gaussian posterior and its prior."""
+
+    prior_sigma: float = setting(default_of(to_bnn, "prior_sigma"), "standard deviation of the prior", POSITIVE)
+    sigma_init: float = setting(default_of(to_bnn, "sigma_init"), "start of every sigma", POSITIVE)
+    sigma_init_std: float = setting(0.0, "spread of the starts: |N(sigma_init, sigma_init_std^2)|", at_least(0))
+    sigma_map: str = setting(
+        default_of(to_bnn, "sigma_map"), "exp (sigma learns) or softplus (the authors')", one_of(SIGMA_MAPS)
+    )
+
+
+@dataclass(frozen=True)
+class Bound(Settings):
+    """The weight of the KL in the evidence lower bound."""
+
+    beta_max: float = setting(0.1, "multiplies KL / N after the warm-up", at_least(0))
+    warmup: float = setting(0.5, "share of the steps in which beta rises from 0", share("the steps"))
+
+
+@dataclass(frozen=True)
+class Updates(Settings):
+    """When gamma is updated, and how many weights are replaced."""
+
+    every: int = setting(20, "steps per update of gamma", at_least(1))
+    rate: float = setting(0.3, "r_0: share of live weights replaced, falling to 0 as a cosine", share("live weights"))
+    until: float = setting(0.75, "share of the steps after which gamma is frozen", share("the steps"))
+    mc_steps: int = setting(default_of(Subspace, "mc_steps"), "K of addition criterion 3", at_least(1))
+    skip_step: bool = setting(False, "no optimiser step on the batch of an update (the authors' code)")
+
+
+@dataclass(frozen=True)
+class Criteria(Updates):
+    """Which weights leave, which come in, and with which sigma."""
+
+    removal: str = setting(default_of(Subspace, "removal"), "removal criterion", one_of(criteria.BY_NAME))
+    addition: str = setting(
+        default_of(Subspace, "addition"), "addition criterion: sample, mean or random", one_of(addition.BY_NAME)
+    )
+    fresh_sigma: str = setting(
+        default_of(Subspace, "fresh_sigma"),
+        "'mean', 'mean_rho' (the authors') or a number",
+        word_or_positive("mean", "mean_rho"),
+    )
+
+
+@dataclass(frozen=True)
+class Chain(Settings):
+    """A sampler, and the states that it keeps."""
+
+    members: int = setting(5, "states that a sampler keeps", at_least(1))
+    burn_in: float = setting(
+        0.5,
+        "share of the epochs in which a sampler's learning rate falls and no state is kept",
+        share("the epochs", high_open=True),
+    )
+    lr_floor: float = setting(0.01, "the share of lr that a sampler keeps after the burn-in", share("lr"))
+    temperature: float = setting(1.0, "of a sampler; 1 is the posterior, less is colder", at_least(0))

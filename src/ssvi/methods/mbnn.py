@@ -1,0 +1,81 @@
+"""Kong, Yang, Lee, Ohn, Baek, Kim: "Masked Bayesian Neural Networks: Theoretical Guarantee and its Posterior Inference",
+ICML 2023 (mBNN).
+
+SGLD moves the weights, Metropolis-Hastings switches channels off and on (`ssvi.inference.mask_sampler`). The states that
+are kept are sparse points without the channels that are off.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from ssvi.inference.mask_sampler import Masks, compact, to_mbnn
+from ssvi.inference.sgld import SGLD
+from ssvi.methods import common, states
+from ssvi.methods.base import About
+from ssvi.methods.groups import Chain
+from ssvi.methods.job import AfterStep, Job, Training, Work
+from ssvi.methods.settings import POSITIVE, at_least, default_of, setting
+from ssvi.schedules import Schedule
+
+ABOUT = About(
+    "mBNN", "masked BNN: SGLD, and Metropolis-Hastings on channels", unit="channel", aims_at_density=False,
+    keeps_states=True, one_process=True, least_sparsity=0.5,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Settings(Chain):
+    """The two samplers, and the priors of weights and masks."""
+
+    lam: float = setting(
+        default_of(Masks, "lam"), "lambda of the prior on the number of channels, (lambda log N)^5", at_least(0)
+    )
+    every: int = setting(default_of(Masks, "every"), "steps per proposal of a mask", at_least(1))
+    prior_sigma: float = setting(default_of(Masks, "prior_scale"), "scale of the Cauchy prior of the weights", POSITIVE)
+
+
+epochs = states.chain_epochs
+
+
+def network(job: Job[Settings]) -> nn.Module:
+    """The network with a mask on every hidden channel."""
+    return to_mbnn(job.fresh())
+
+
+def loss(job: Job[Settings], net: nn.Module) -> Masks:
+    """The energy per example: the negative log-likelihood, and that of the Cauchy prior."""
+    settings = job.settings
+    return Masks(
+        net, train_size=job.train_size, lam=settings.lam, every=settings.every, prior_scale=settings.prior_sigma
+    )
+
+
+def optimizer(job: Job[Settings], net: nn.Module) -> tuple[Optimizer, Schedule]:
+    """SGLD, whose learning rate falls during the burn-in."""
+    sampler = SGLD(net.parameters(), job.lr, train_size=job.train_size, temperature=job.settings.temperature)
+    return sampler, states.chain_schedule(job)
+
+
+def after_step(job: Job[Settings], net: nn.Module, optimizer: Optimizer, loss: Masks) -> AfterStep:
+    """Propose another mask, every so many steps."""
+
+    def act(x: Tensor, y: Tensor) -> Work:
+        switched = loss.step(x, y)
+        return Work(switched, proposals=int(loss.calls % loss.every == 0))
+
+    return AfterStep(act)
+
+
+def end_of_epoch(training: Training[Settings], epoch: int) -> None:
+    """Keep the network without the channels that are off, if it is time."""
+    if states.is_kept(training.job, epoch):
+        states.keep(training, epoch, compact(training.net, next(training.job.inputs())))
+
+
+resume = states.forget_later
+product = states.mixture
+TRIALS = common.grid(lr=(0.2,), every=(1,), prior_sigma=(0.1,), temperature=(1e-3, 1e-2), lam=(0.075, 0.1, 0.15))

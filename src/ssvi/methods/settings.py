@@ -1,0 +1,95 @@
+"""The settings of methods: each field carries its default, its help and its rule, in one place.
+
+A method's `Settings` is a frozen dataclass made of groups (`ssvi.methods.groups`), or with fields of its own. Where a
+library function has the default, the field reads it from the function's signature, so that the two cannot disagree.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import Field, dataclass, field, fields
+from typing import Any, NamedTuple
+
+
+class RecipeError(ValueError):
+    """A recipe that cannot be used: names the setting, the value and the remedy."""
+
+
+class Rule(NamedTuple):
+    """What a value must satisfy, and how that is said."""
+
+    holds: Callable[[Any], bool]
+    must: str
+
+
+def at_least(low: float) -> Rule:
+    """A finite number that is not smaller."""
+    return Rule(lambda v: low <= v < math.inf, f"{low} or more" if low == 0 else f"at least {low}")
+
+
+def share(of: str, *, low_open: bool = False, high_open: bool = False) -> Rule:
+    """A number between 0 and 1."""
+    text = f"in {'(' if low_open else '['}0, 1{')' if high_open else ']'}: a share of {of}"
+    return Rule(lambda v: 0 <= v <= 1 and not (low_open and v == 0) and not (high_open and v == 1), text)
+
+
+def one_of(names: Iterable[str]) -> Rule:
+    """One of these words."""
+    known = tuple(names)
+    return Rule(lambda v: v in known, f"one of {', '.join(known)}")
+
+
+def word_or_positive(*words: str, zero: bool = False) -> Rule:
+    """One of these words, or a positive number."""
+
+    def holds(value: str) -> bool:
+        number = word_or_number(value)
+        return number in words if isinstance(number, str) else 0 <= number < math.inf and (zero or number > 0)
+
+    quoted = ", ".join(map(repr, words))
+    return Rule(holds, f"{quoted} or {'a number, 0 or more' if zero else 'a positive number'}")
+
+
+POSITIVE = Rule(lambda v: 0 < v < math.inf, "positive")
+
+
+def setting(default: Any, text: str, rule: Rule | None = None) -> Any:
+    """A field of a recipe or of a method's settings."""
+    return field(default=default, metadata={"help": text, "rule": rule})
+
+
+def default_of(function: Callable[..., Any], name: str) -> Any:
+    """The default that a library function has for this argument."""
+    return inspect.signature(function).parameters[name].default
+
+
+def check(record: object) -> None:
+    """An error that names the first field of a dataclass whose rule does not hold."""
+    for about in fields(record):  # type: ignore[arg-type]
+        rule: Rule | None = about.metadata.get("rule")
+        value = getattr(record, about.name)
+        if rule is not None and not rule.holds(value):
+            raise RecipeError(f"{about.name}={value!r} must be {rule.must}")
+
+
+def word_or_number(value: str) -> str | float:
+    """A setting that takes a word or a number, as the library takes it."""
+    try:
+        return float(value)
+    except ValueError:
+        return value
+
+
+@dataclass(frozen=True)
+class Settings:
+    """The settings of a method. This one has none; the groups add theirs."""
+
+    def __post_init__(self) -> None:
+        check(self)
+
+
+def settings_fields(kind: type[Settings]) -> Mapping[str, Field[Any]]:
+    """The fields of a method's settings by name."""
+    return {about.name: about for about in fields(kind)}

@@ -1,0 +1,75 @@
+"""Where a run is: all of its state that is not in a part of its own."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, field
+
+import torch
+from torch import Tensor
+
+from ssvi.inference import distributed
+from ssvi.methods.job import Training, Work
+from ssvi.training.epoch_line import StepNumbers
+
+
+@dataclass
+class Progress:
+    """The epoch, the step, and the sums of the epoch in progress. A checkpoint holds these fields."""
+
+    epoch: int = 0
+    step: int = 0
+    loss: float = 0.0
+    nll: float = 0.0
+    moved: int = 0
+    dense_gradients: int = 0
+    indices: dict[str, Tensor] = field(default_factory=dict)
+    """The support of each layer at the start of the epoch."""
+    proposals: int = 0
+
+    def count(self, loss: Tensor, nll: Tensor, work: Work) -> None:
+        """One step more."""
+        self.step += 1
+        self.loss += loss.item()
+        self.nll += nll.item()
+        self.moved += work.moved
+        self.dense_gradients += work.dense_gradients
+        self.proposals += work.proposals
+
+    def average_over_processes(self) -> None:
+        """Loss and NLL are sums over the images of this process; make them those of all."""
+        sums = torch.tensor([self.loss, self.nll], dtype=torch.float64)
+        self.loss, self.nll = distributed.mean_(sums).tolist()
+
+    def next_epoch(self, indices: dict[str, Tensor]) -> Progress:
+        """The start of the next epoch, with empty sums."""
+        return Progress(self.epoch + 1, self.step, indices=indices)
+
+
+@dataclass(frozen=True)
+class Pace:
+    """The clock of an epoch, or of the part of it that is trained since the run was resumed."""
+
+    steps_per_epoch: int
+    batch_size: int
+    first: int
+    """The step of the epoch at which the clock was started."""
+    start: float = field(default_factory=time.perf_counter)
+
+    def numbers(self, progress: Progress, training: Training) -> StepNumbers:  # type: ignore[type-arg]
+        """The averages of the epoch so far."""
+        steps = progress.step - progress.epoch * self.steps_per_epoch
+        seconds, terms = time.perf_counter() - self.start, training.loss.terms
+        return StepNumbers(
+            epoch=progress.epoch,
+            step=progress.step,
+            loss=progress.loss / steps,
+            nll=progress.nll / steps,
+            kl=terms.kl,
+            beta=terms.beta,
+            rate=training.after_step.rate(),
+            lr=float(training.scheduler.get_last_lr()[0]),
+            moved=progress.moved,
+            images_per_second=(steps - self.first) * self.batch_size / seconds,
+            seconds=seconds,
+        )

@@ -1,0 +1,58 @@
+"""Recipe files: TOML that holds only what differs from the defaults.
+
+Settings at the top of a file are for every method that has them; a table with the name of a method, [vd], is for that
+method alone.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from difflib import get_close_matches
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from ssvi.training.recipe import COMMON, Recipe, RecipeError, fields_of, from_mapping, unknown_key
+
+
+def names() -> dict[str, str]:
+    """The recipes that come with the package, each with the first comment of its file."""
+    recipes = sorted(p for p in (files("ssvi") / "recipes").iterdir() if p.name.endswith(".toml"))  # type: ignore[type-var]
+    return {p.name.removesuffix(".toml"): p.read_text().splitlines()[0].lstrip("# ") for p in recipes}
+
+
+def load(name: str | Path, method: str | None = None) -> Recipe:
+    """The recipe of that name, or in that file; for a method that is not the recipe's own, with its table there."""
+    packaged = files("ssvi") / "recipes" / f"{name}.toml"
+    if packaged.is_file():
+        return parse(packaged.read_text(), str(name), method)
+    path = Path(name)
+    if not path.is_file():
+        near = get_close_matches(str(name), names(), 1)
+        hint = (
+            f"did you mean {near[0]!r}?" if near else f"take one of {', '.join(names())}, or the path of a .toml file"
+        )
+        raise RecipeError(f"recipe {str(name)!r} does not exist: {hint}")
+    return parse(path.read_text(), str(path), method)
+
+
+def parse(text: str, where: str, method: str | None = None) -> Recipe:
+    """A recipe from TOML, for its own method or for another one."""
+    try:
+        values = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise RecipeError(f"{where} is not TOML: {error}") from error
+    tables = {key: values.pop(key) for key, value in list(values.items()) if isinstance(value, dict)}
+    for name, table in tables.items():
+        _check_table(name, table)
+    chosen = method or values.get("method", COMMON["method"].default)
+    return from_mapping(values | {"method": chosen} | tables.get(chosen, {}))
+
+
+def _check_table(name: str, table: Mapping[str, Any]) -> None:
+    """A table is for a method, and holds settings of that method alone."""
+    known = fields_of(name)
+    for key in table:
+        if key not in known:
+            raise unknown_key(key, known, f" in the table [{name}]")

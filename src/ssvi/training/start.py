@@ -1,0 +1,102 @@
+"""The beginning of a run, new or resumed: data, network and method are made, and then the run folder."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from ssvi import methods
+from ssvi.data import Batches, DataSet, Split, load
+from ssvi.inference import distributed
+from ssvi.methods.base import begin
+from ssvi.methods.job import Job
+from ssvi.nn import models
+from ssvi.training import checkpoint, epoch_end
+from ssvi.training.progress import Progress
+from ssvi.training.recipe import AUGMENTATIONS, Recipe, RecipeError
+from ssvi.training.run import Run
+from ssvi.training.run_folder import RunError, RunFolder
+from ssvi.training.state_folder import StateFolder
+
+
+def start(recipe: Recipe, out: str | Path, data_dir: str | Path | None = None) -> Run:
+    """A new run in the folder `out`."""
+    _check_processes(recipe)
+    folder = RunFolder(out)
+    folder.refuse_a_second_run()
+    run = _make(folder, recipe, data_dir)
+    if distributed.rank() == 0:
+        folder.create(recipe, distributed.ranks())
+    return run
+
+
+def resume(out: str | Path, data_dir: str | Path | None = None) -> tuple[Run, list[str]]:
+    """The run in the folder `out`, where it was; and what was wrong with newer checkpoints."""
+    folder = RunFolder(out)
+    recipe, processes = folder.recipe, folder.machine["processes"]
+    if processes != distributed.ranks():
+        raise RunError(
+            f"{folder.path} was trained by {processes} process(es) and there are {distributed.ranks()} now: the noise of "
+            f"each is its own, so go on with the same number (torchrun --nproc-per-node {processes} -m ssvi train --resume)"
+        )
+    run = _make(folder, recipe, data_dir)
+    damaged: list[str] = []
+    if folder.checkpoints():
+        run.progress, damaged = checkpoint.restore(folder, run.method, run.training)
+    return run, damaged
+
+
+def _make(folder: RunFolder, recipe: Recipe, data_dir: str | Path | None) -> Run:
+    """The run at its beginning. The order of the random draws is part of the format of a run."""
+    if recipe.threads:
+        torch.set_num_threads(recipe.threads)
+    data = load(recipe.data, data_dir)
+    torch.manual_seed(recipe.seed)
+    train, validation = (
+        data.split_validation(recipe.validation, recipe.seed) if recipe.validation else (data.train, data.test[:0])
+    )
+    batches = _batches(recipe, data, train)
+    method = methods.get(recipe.method)
+    try:
+        training = begin(method, _job(folder, recipe, data, train, len(batches)))
+    except ValueError as error:  # the library's own words: they name the argument, the value and the remedy
+        raise RecipeError(str(error)) from error
+    forward = distributed.parallel(training.net)
+    torch.manual_seed(recipe.seed + distributed.rank())  # the noise of each process is its own
+    progress = Progress(indices=epoch_end.indices(training.net))
+    return Run(folder, recipe, data, train, validation, batches, method, training, forward, progress)
+
+
+def _batches(recipe: Recipe, data: DataSet, train: Split) -> Batches:
+    full = len(train) >= recipe.batch_size  # a last batch that is not full is left out, unless it is the only one
+    return data.batches(
+        train, recipe.batch_size, seed=recipe.seed, augment=AUGMENTATIONS[recipe.augment], drop_last=full,
+        rank=distributed.rank(), ranks=distributed.ranks(),
+    )  # fmt: skip
+
+
+def _job(folder: RunFolder, recipe: Recipe, data: DataSet, train: Split, steps_per_epoch: int) -> Job:  # type: ignore[type-arg]
+    _, channels, size, _ = data.train.x.shape
+
+    def fresh() -> nn.Module:
+        return models.build(recipe.model, classes=len(data.classes), channels=channels, size=size, width=recipe.width)
+
+    def inputs() -> Iterator[Tensor]:
+        return (x for x, _ in data.batches(train, recipe.batch_size, seed=recipe.seed))
+
+    return Job(
+        settings=recipe.settings, lr=recipe.lr, epochs=recipe.epochs, per_epoch=recipe.per_epoch, seed=recipe.seed,
+        train_size=len(train), steps_per_epoch=steps_per_epoch, fresh=fresh, inputs=inputs,
+        states=StateFolder(folder.path / "states", fresh),
+    )  # fmt: skip
+
+
+def _check_processes(recipe: Recipe) -> None:
+    if distributed.ranks() > 1 and methods.about(recipe.method).one_process:
+        raise RunError(
+            f"method={recipe.method!r} with {distributed.ranks()} processes: its weights would differ between them "
+            "(its noise or its pruning is not shared); train it in one process"
+        )
