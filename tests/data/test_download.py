@@ -16,7 +16,7 @@ import pytest
 
 from ssvi.data import DataError, load
 from ssvi.data.catalogue import PUBLISHED
-from ssvi.data.download import Source, download_missing
+from ssvi.data.download import Source, default_folder, download_missing
 from ssvi.data.fetch import Retries
 
 CONTENT = np.random.default_rng(0).bytes(300_000)
@@ -131,6 +131,13 @@ def test_a_killed_download_goes_on(tmp_path, serving):
         download_missing([Source(server.url, MD5, ("file.bin",))], tmp_path, RETRIES)
     assert server.asked[1] > 0
     assert (tmp_path / "file.bin").read_bytes() == CONTENT
+
+
+def test_default_folder(monkeypatch, tmp_path):
+    monkeypatch.setenv("SSVI_DATA_DIR", str(tmp_path))
+    assert default_folder() == tmp_path
+    monkeypatch.delenv("SSVI_DATA_DIR")
+    assert default_folder().name == "ssvi"
 
 
 # A whole data set

@@ -92,7 +92,7 @@ def test_a_silent_server_is_broken(tmp_path, serving):
         fetch(server.url, tmp_path / "file.bin", MD5, Retries(timeout=0.1, attempts=1))
 
 
-def test_nobody_listens(tmp_path):
+def test_a_server_that_is_not_there(tmp_path):
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))  # and does not listen
         url = f"http://127.0.0.1:{unused.getsockname()[1]}/file.bin"

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from ssvi import data
-from ssvi.data import DataError, load
+from ssvi.data import CORRUPTIONS, DataError, load
 
 # Digits
 
@@ -49,11 +49,14 @@ def test_missing_files_are_named_when_not_downloaded(tmp_path):
         load("cifar10", tmp_path, download=False)
 
 
-def test_default_folder(monkeypatch, tmp_path):
-    monkeypatch.setenv("SSVI_DATA_DIR", str(tmp_path))
-    assert data.default_folder() == tmp_path
-    monkeypatch.delenv("SSVI_DATA_DIR")
-    assert data.default_folder().name == "ssvi"
+def test_cifar_c_folder_must_be_complete(tmp_path):
+    (tmp_path / "CIFAR-10-C").mkdir()
+    for name in CORRUPTIONS:
+        (tmp_path / "CIFAR-10-C" / f"{name}.npy").touch()
+    assert data.cifar_c_folder("cifar10", tmp_path) is None
+    (tmp_path / "CIFAR-10-C" / "labels.npy").touch()
+    assert data.cifar_c_folder("cifar10", tmp_path) == tmp_path / "CIFAR-10-C"
+    assert data.cifar_c_folder("mnist", tmp_path) is None
 
 
 # The published files, where they are
@@ -70,11 +73,11 @@ def test_default_folder(monkeypatch, tmp_path):
 )
 def test_published_files(name, test_only, shape, mean, first):
     try:
-        found = load(name, download=False, test_only=test_only)
+        published = load(name, download=False, test_only=test_only)
     except DataError as error:
         pytest.skip(f"set SSVI_DATA_DIR to a folder with the data: {error}")
-    split = found.test if test_only else found.train
+    split = published.test if test_only else published.train
     assert shape in (None, tuple(split.x.shape))
-    assert found.mean == pytest.approx(mean, abs=5e-5)
+    assert published.mean == pytest.approx(mean, abs=5e-5)
     assert split.y[:5].tolist() == first
-    assert torch.unique(split.y).tolist() == list(range(len(found.classes)))
+    assert torch.unique(split.y).tolist() == list(range(len(published.classes)))

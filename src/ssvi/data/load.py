@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from ssvi.data.catalogue import CIFAR_C, PUBLISHED, Layout, Published
 from ssvi.data.dataset import DataSet
 from ssvi.data.download import Source, default_folder, download_missing
-from ssvi.data.readers.npz import read_npz
 from ssvi.data.readers.folder import Size, read_folder
+from ssvi.data.readers.npz import read_npz
 from ssvi.data.split import DataError, Split, empty
 
 NAMES = ("digits", *PUBLISHED)

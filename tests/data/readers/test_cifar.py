@@ -5,32 +5,22 @@ import os
 import numpy as np
 import pytest
 
-from ssvi import data
-from ssvi.data import CORRUPTIONS, DataError, cifar_c, load
+from ssvi.data import DataError, cifar_c, load
 from ssvi.data.catalogue import CIFAR10_CLASSES, CIFAR100_CLASSES
 
-RNG = np.random.default_rng(0)
 
-
-def pixels(*shape):
-    return RNG.integers(256, size=shape, dtype=np.uint8)
-
-
-def write(path, content):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
-
-
-def write_cifar10(folder, per_file=3):
-    images, labels = pixels(6 * per_file, 3072), RNG.integers(10, size=6 * per_file).astype(np.uint8)
+@pytest.fixture
+def cifar10(tmp_path, write, pixels):
+    """Six files of three images each, and what is in them."""
+    images, labels = pixels(18, 3072), pixels(18) % 10
     records = np.concatenate((labels[:, None], images), 1).reshape(6, -1)
     for name, part in zip([*(f"data_batch_{i}.bin" for i in range(1, 6)), "test_batch.bin"], records, strict=True):
-        write(folder / "cifar-10-batches-bin" / name, part.tobytes())
+        write(tmp_path / "cifar-10-batches-bin" / name, part.tobytes())
     return images.reshape(-1, 3, 32, 32), labels
 
 
-def test_cifar10_binary(tmp_path):
-    images, labels = write_cifar10(tmp_path)
+def test_cifar10_binary(tmp_path, cifar10):
+    images, labels = cifar10
     cifar = load("cifar10", tmp_path, download=False)
     assert np.array_equal(cifar.train.x, images[:15])
     assert np.array_equal(cifar.test.x, images[15:])
@@ -38,7 +28,7 @@ def test_cifar10_binary(tmp_path):
     assert cifar.classes == CIFAR10_CLASSES
 
 
-def test_cifar100_has_a_coarse_and_a_fine_label(tmp_path):
+def test_cifar100_has_a_coarse_and_a_fine_label(tmp_path, write, pixels):
     images = pixels(4, 3072)
     labels = np.array([[19, 99], [3, 0], [2, 50], [1, 7]], np.uint8)
     for name, part in (("train.bin", slice(0, 3)), ("test.bin", slice(3, 4))):
@@ -50,14 +40,14 @@ def test_cifar100_has_a_coarse_and_a_fine_label(tmp_path):
     assert len(set(CIFAR100_CLASSES)) == 100
 
 
-def test_test_only_needs_no_training_files(tmp_path):
+def test_test_only_needs_no_training_files(tmp_path, write):
     write(tmp_path / "cifar-100-binary" / "test.bin", bytes(2) + bytes(3072))
     cifar = load("cifar100", tmp_path, download=False, test_only=True)
     assert (len(cifar.train), len(cifar.test), cifar.mean) == (0, 1, ())
 
 
+@pytest.mark.usefixtures("cifar10")
 def test_truncated_cifar_is_refused(tmp_path):
-    write_cifar10(tmp_path)
     file = tmp_path / "cifar-10-batches-bin" / "data_batch_3.bin"
     os.truncate(file, 5000)
     with pytest.raises(DataError, match=r"data_batch_3\.bin has 5000 bytes, not a multiple of 3073"):
@@ -67,7 +57,7 @@ def test_truncated_cifar_is_refused(tmp_path):
 # CIFAR-C
 
 
-def test_cifar_c_severities_lie_one_after_the_other(tmp_path):
+def test_cifar_c_severities_lie_one_after_the_other(tmp_path, pixels):
     images, labels = pixels(20, 32, 32, 3), np.tile(np.arange(4, dtype=np.int64), 5)
     np.save(tmp_path / "fog.npy", images)
     np.save(tmp_path / "labels.npy", labels)
@@ -77,7 +67,7 @@ def test_cifar_c_severities_lie_one_after_the_other(tmp_path):
         assert split.y.tolist() == [0, 1, 2, 3]
 
 
-def test_cifar_c_errors(tmp_path):
+def test_cifar_c_errors(tmp_path, write, pixels):
     with pytest.raises(DataError, match=r"fog\.npy does not exist; .* has no arrays at all"):
         cifar_c(tmp_path, "fog", 1)
     with pytest.raises(DataError, match="severity=6"):
@@ -89,12 +79,3 @@ def test_cifar_c_errors(tmp_path):
     write(tmp_path / "frost.npy", b"damaged")
     with pytest.raises(DataError, match=r"frost\.npy is not a readable array"):
         cifar_c(tmp_path, "frost", 1)
-
-
-def test_cifar_c_folder_is_found_only_when_complete(tmp_path):
-    for name in CORRUPTIONS:
-        write(tmp_path / "CIFAR-10-C" / f"{name}.npy", b"")
-    assert data.cifar_c_folder("cifar10", tmp_path) is None
-    write(tmp_path / "CIFAR-10-C" / "labels.npy", b"")
-    assert data.cifar_c_folder("cifar10", tmp_path) == tmp_path / "CIFAR-10-C"
-    assert data.cifar_c_folder("mnist", tmp_path) is None

@@ -7,18 +7,8 @@ from PIL import Image
 from ssvi.data import DataError, load
 
 RNG = np.random.default_rng(0)
-
-
-def pixels(*shape):
-    return RNG.integers(256, size=shape, dtype=np.uint8)
-
-
-GREY, COLOUR = pixels(6, 9, 7), pixels(6, 9, 7, 3)
-
-
-def write(path, content):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
+GREY = RNG.integers(256, size=(6, 9, 7), dtype=np.uint8)
+COLOUR = RNG.integers(256, size=(6, 9, 7, 3), dtype=np.uint8)
 
 
 def save_image(path, array):
@@ -26,7 +16,7 @@ def save_image(path, array):
     Image.fromarray(array).save(path)
 
 
-def test_folder_of_class_folders(tmp_path):
+def test_folder_of_class_folders(tmp_path, write):
     for name, image in (("b/2.png", GREY[1]), ("b/1.png", GREY[0]), ("a/x.BMP", GREY[2]), (".hidden/1.png", GREY[3])):
         save_image(tmp_path / name, image)
     write(tmp_path / "a" / "notes.txt", b"no image")
@@ -66,7 +56,7 @@ def test_folder_keeps_the_camera_upright(tmp_path):
     assert np.array_equal(load(tmp_path).train.x[0, 0], np.rot90(GREY[0], -1))
 
 
-def test_unfit_folders_are_refused(tmp_path):
+def test_unfit_folders_are_refused(tmp_path, write):
     with pytest.raises(DataError, match="no images"):
         load(tmp_path)
     write(tmp_path / "a" / "1.png", b"damaged")

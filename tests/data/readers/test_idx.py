@@ -7,16 +7,7 @@ import pytest
 
 from ssvi.data import DataError, load
 
-RNG = np.random.default_rng(0)
-
-
-def pixels(*shape):
-    return RNG.integers(256, size=shape, dtype=np.uint8)
-
-
-def write(path, content):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(content)
+TWO_IMAGES = np.random.default_rng(0).integers(256, size=(2, 28, 28), dtype=np.uint8)
 
 
 def idx(array):
@@ -24,7 +15,7 @@ def idx(array):
 
 
 @pytest.mark.parametrize(("suffix", "pack"), [("", bytes), (".gz", gzip.compress)])
-def test_mnist_compressed_or_not(tmp_path, suffix, pack):
+def test_mnist_compressed_or_not(tmp_path, suffix, pack, write, pixels):
     images, labels = pixels(5, 28, 28), np.arange(5, dtype=np.uint8)
     for part in ("train", "t10k"):
         write(tmp_path / "mnist" / f"{part}-images-idx3-ubyte{suffix}", pack(idx(images)))
@@ -35,10 +26,17 @@ def test_mnist_compressed_or_not(tmp_path, suffix, pack):
 
 
 @pytest.mark.parametrize(
-    "content", [b"", b"junk", gzip.compress(b"junk"), gzip.compress(idx(pixels(2, 28, 28)))[:-20],
-                gzip.compress(idx(pixels(2, 28, 28))[:-1]), gzip.compress(idx(pixels(2)))]
-)  # fmt: skip
-def test_damaged_idx_is_refused(tmp_path, content):
+    "content",
+    [
+        b"",
+        b"junk",
+        gzip.compress(b"junk"),
+        gzip.compress(idx(TWO_IMAGES))[:-20],
+        gzip.compress(idx(TWO_IMAGES)[:-1]),
+        gzip.compress(idx(TWO_IMAGES[:, 0, 0])),
+    ],
+)
+def test_damaged_idx_is_refused(tmp_path, content, write, pixels):
     for part in ("train", "t10k"):
         write(tmp_path / "mnist" / f"{part}-images-idx3-ubyte.gz", content)
         write(tmp_path / "mnist" / f"{part}-labels-idx1-ubyte.gz", gzip.compress(idx(pixels(2))))

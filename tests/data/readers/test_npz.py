@@ -6,13 +6,8 @@ import pytest
 from ssvi.data import DataError, load
 
 RNG = np.random.default_rng(0)
-
-
-def pixels(*shape):
-    return RNG.integers(256, size=shape, dtype=np.uint8)
-
-
-GREY, COLOUR = pixels(6, 9, 7), pixels(6, 9, 7, 3)
+GREY = RNG.integers(256, size=(6, 9, 7), dtype=np.uint8)
+COLOUR = RNG.integers(256, size=(6, 9, 7, 3), dtype=np.uint8)
 
 
 @pytest.mark.parametrize(
