@@ -1,13 +1,11 @@
-"""Data sets as tensors: `load` one by name or path, take `batches` of it for training that can resume anywhere."""
+"""Data sets as tensors: `load` one by name or path, take `batches` of it for training that can resume at any step."""
 
 from ssvi.data import augment
 from ssvi.data.batches import Batches
-from ssvi.data.corruptions import corrupt
+from ssvi.data.corruptions.table import CORRUPTIONS, corrupt
 from ssvi.data.dataset import DataSet
 from ssvi.data.download import default_folder
-from ssvi.data.embedded import digits
-from ssvi.data.find import NAMES, cifar_c_folder, load
-from ssvi.data.names import CORRUPTIONS
+from ssvi.data.load import NAMES, cifar_c_folder, digits, load
 from ssvi.data.readers.cifar import cifar_c
 from ssvi.data.readers.folder import read_images
 from ssvi.data.split import DataError, Split

@@ -1,4 +1,7 @@
-"""Augmentation of whole batches of images: an augmentation maps (uint8 images, generator) to uint8 images."""
+"""Augmentation of whole batches: an augmentation maps (uint8 images, generator) to uint8 images.
+
+This module is the public namespace `ssvi.data.augment`.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ Augment = Callable[[Tensor, torch.Generator], Tensor]
 
 
 def crop(x: Tensor, generator: torch.Generator, padding: int = 4) -> Tensor:
-    """Pad every image with black and cut its own random window of the original size."""
+    """Pad every image with black, and cut a window of the original size at a random place, another for every image."""
     n, _, height, width = x.shape
     padded = F.pad(x, (padding, padding, padding, padding))
     windows = padded.unfold(2, height, 1).unfold(3, width, 1)  # (n, c, 2p + 1, 2p + 1, h, w), a view

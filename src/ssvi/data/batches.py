@@ -1,27 +1,34 @@
-"""Batches that depend on (seed, epoch, step) alone, so that training resumes anywhere, bit for bit."""
+"""Batches that depend on (seed, epoch, step) alone, so that training resumes at any step, bit for bit."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
+import numpy as np
 import torch
 from torch import Tensor
 
 from ssvi.data.augment import Augment
-from ssvi.data.keyed import keyed_generator
 from ssvi.data.split import DataError, Split
 
 
+def keyed_generator(*key: int) -> torch.Generator:
+    """A generator for this key of non-negative integers; the generators of different keys are independent."""
+    state = np.random.SeedSequence(key).generate_state(1, np.uint64)
+    return torch.Generator().manual_seed(int(state[0]))
+
+
 class Batches:
-    """Batches (x normalised float32, y) of a split, held in memory.
+    """Batches (x normalised float32, y) of a split that is in memory.
 
     The permutation of epoch e comes from a generator keyed by (seed, e), the augmentation of its step t from one keyed
     by (seed, e, t). Nothing else is random and no state is kept: `epoch(e, start=t)` goes on exactly as `epoch(e)`
-    would after t steps.
+    does after t steps.
 
-    With `ranks` processes, `batch_size` counts the images of all of them; the batch is augmented whole and rank r takes
-    every `ranks`-th image from the r-th on, so the images of a step do not depend on the number of processes. A last
-    batch that is not full gives the ranks unequal parts; `drop_last` leaves it out.
+    With `ranks` processes, `batch_size` counts the images of all of them. Every process augments the whole batch and
+    rank r takes every `ranks`-th image from the r-th on, so the images of a step do not depend on the number of
+    processes. The last batch may be smaller, and then the ranks may get different numbers of images; `drop_last` leaves
+    it out.
     """
 
     def __init__(
@@ -39,8 +46,10 @@ class Batches:
     ) -> None:
         if batch_size < 1:
             raise DataError(f"batch_size={batch_size} must be at least 1")
-        if not 0 <= rank < ranks or batch_size % ranks:
-            raise DataError(f"rank {rank} of {ranks} cannot share batches of {batch_size}: take a multiple of {ranks}")
+        if not 0 <= rank < ranks:
+            raise DataError(f"rank={rank} must be from 0 to {ranks - 1}, because ranks={ranks} processes share a batch")
+        if batch_size % ranks:
+            raise DataError(f"ranks={ranks} processes cannot share batch_size={batch_size}: take a multiple of {ranks}")
         if drop_last and len(split) < batch_size:
             raise DataError(f"{len(split)} images do not fill one batch of {batch_size}: take a smaller batch_size")
         self.split, self.batch_size, self.drop_last = split, batch_size, drop_last
@@ -49,7 +58,7 @@ class Batches:
         self.rank, self.ranks = rank, ranks
 
     def __len__(self) -> int:
-        """Steps per epoch."""
+        """The number of steps per epoch."""
         full, rest = divmod(len(self.split), self.batch_size)
         return full + bool(rest and not self.drop_last)
 

@@ -1,4 +1,4 @@
-"""A data set is two pairs of tensors and the statistics that normalise them."""
+"""A data set: images and labels for training and for testing, and the statistics that normalise the images."""
 
 from __future__ import annotations
 
@@ -29,29 +29,35 @@ class DataSet:
     std: tuple[float, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        labels = torch.cat((self.train.y, self.test.y))
-        if len(labels) and not 0 <= labels.min() <= labels.max() < len(self.classes):
-            found = f"{labels.min()} to {labels.max()}"
-            raise DataError(f"{self.name} has labels from {found}, but classes from 0 to {len(self.classes) - 1}")
-        if self.train.x.shape[1:] != self.test.x.shape[1:]:
-            shapes = f"{tuple(self.train.x.shape[1:])} and {tuple(self.test.x.shape[1:])}"
-            raise DataError(f"{self.name} has training and test images of different shapes, {shapes}")
+        self._check()
         moments = [_moments(self.train.x[:, c]) for c in range(self.train.x.shape[1])] if len(self.train) else []
         object.__setattr__(self, "mean", tuple(mean for mean, _ in moments))
         object.__setattr__(self, "std", tuple(std for _, std in moments))
+
+    def _check(self) -> None:
+        labels = torch.cat((self.train.y, self.test.y))
+        if len(labels) and not 0 <= labels.min() <= labels.max() < len(self.classes):
+            label_range = f"{labels.min()} to {labels.max()}"
+            raise DataError(f"{self.name} has labels from {label_range}, but classes from 0 to {len(self.classes) - 1}")
+        train_shape, test_shape = (tuple(split.x.shape[1:]) for split in (self.train, self.test))
+        if train_shape != test_shape:
+            raise DataError(
+                f"{self.name} has training and test images of different shapes, {train_shape} and {test_shape}"
+            )
 
     def __repr__(self) -> str:
         shape = "x".join(map(str, (self.train if len(self.train) else self.test).x.shape[1:]))
         return f"DataSet({self.name}, {len(self.train)} + {len(self.test)} images {shape}, {len(self.classes)} classes)"
 
     def normalise(self, x: Tensor) -> Tensor:
-        """(x / 255 - mean) / std in float32, for uint8 images of this or of any other data set with as many channels.
+        """(x / 255 - mean) / std in float32, for uint8 images of this or another data set with the same channels.
 
-        Out-of-distribution images go through the statistics of the data set that the network was trained on.
+        Out-of-distribution images are normalised by the statistics of the data set that the network was trained on.
         """
         if not self.mean:
             raise DataError(
-                f"{self.name} has no training images, so no statistics: normalise with the data set of the training"
+                f"{self.name} has no training images, so it has no mean and std: "
+                "normalise with the data set that the network was trained on"
             )
         if x.dtype != torch.uint8 or x.dim() != 4 or x.shape[1] != len(self.mean):
             raise DataError(
@@ -62,7 +68,7 @@ class DataSet:
         return x.float().sub_(mean).div_(std)
 
     def split_validation(self, fraction: float, seed: int = 0) -> tuple[Split, Split]:
-        """The training split without, and its random part of, `fraction` of every class; the same for the same seed."""
+        """The training split in two: the rest, and a random `fraction` of every class; the same for the same seed."""
         return self.train.split(fraction, seed)
 
     def batches(
@@ -94,7 +100,7 @@ class DataSet:
 def _moments(x: Tensor) -> tuple[float, float]:
     """Mean and standard deviation of uint8 pixels / 255, exact: from the histogram of the 256 values."""
     count = np.zeros(256, np.int64)
-    for start in range(0, len(x), 4096):  # in parts, because bincount makes 8 bytes of every pixel
+    for start in range(0, len(x), 4096):  # in pieces, because bincount needs 8 bytes per pixel
         count += np.bincount(x[start : start + 4096].cpu().numpy().ravel(), minlength=256)
     weight = count / count.sum()
     value = np.arange(256) / 255

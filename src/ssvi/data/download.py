@@ -1,4 +1,4 @@
-"""Published files, and how they come into a data folder."""
+"""Published files: what they are, and how they get into the data folder."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pathlib import Path
 
 from filelock import FileLock
 
-from ssvi.data.fetch import PATIENCE, Patience, fetch, md5_of
+from ssvi.data.fetch import RETRIES, Retries, fetch, md5_of
 from ssvi.data.split import DataError
 
 
@@ -29,11 +29,11 @@ class Source:
 
     @property
     def is_archive(self) -> bool:
-        """Whether the file is to be unpacked."""
+        """Whether the file is a tar archive, which must be unpacked."""
         return self.url.endswith((".tar", ".tar.gz"))
 
-    def place(self, folder: Path) -> Path:
-        """Where in `folder` the published file itself belongs."""
+    def path_in(self, folder: Path) -> Path:
+        """Where in `folder` the published file itself is stored."""
         return folder / (self.url.rpartition("/")[2] if self.is_archive else self.files[0])
 
     def missing(self, folder: Path) -> list[str]:
@@ -52,51 +52,53 @@ def default_folder() -> Path:
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "ssvi"
 
 
-def obtain(sources: Iterable[Source], folder: Path, patience: Patience = PATIENCE) -> None:
-    """Bring the files that `folder` lacks; what is there already is neither touched nor loaded again."""
+def download_missing(sources: Iterable[Source], folder: Path, retries: Retries = RETRIES) -> None:
+    """Download the files that `folder` does not have. Files that are there already are not changed.
+
+    A lock file makes sure that of several processes one downloads and the others wait for it.
+    """
     for source in sources:
-        place = source.place(folder)
+        path = source.path_in(folder)
         try:
-            place.parent.mkdir(parents=True, exist_ok=True)
-            with FileLock(
-                place.with_name(f".{place.name}.lock")
-            ):  # of several processes one downloads, the others wait
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with FileLock(path.with_name(f".{path.name}.lock")):
                 if source.missing(folder):
-                    _bring(source, folder, patience)
+                    _download(source, folder, retries)
         except DataError as error:
-            raise DataError(f"{error}. You can also put the file by hand at {place}") from error
+            raise DataError(f"{error}. You can also put the file by hand at {path}") from error
         except OSError as error:
             raise DataError(f"cannot write to {folder}: {error}. Make room, or choose another data folder") from error
 
 
-def _bring(source: Source, folder: Path, patience: Patience) -> None:
-    place = source.place(folder)
-    given = place.is_file()
-    if not given:
-        fetch(source.url, place, source.md5, patience)
-    elif md5_of(place) != source.md5:
-        raise DataError(f"{place} does not have the MD5 {source.md5} of {source.url}: remove it")
+def _download(source: Source, folder: Path, retries: Retries) -> None:
+    """Download one source and unpack it; an archive that the user put there is used, and kept."""
+    path = source.path_in(folder)
+    put_by_user = path.is_file()
+    if not put_by_user:
+        fetch(source.url, path, source.md5, retries)
+    elif md5_of(path) != source.md5:
+        raise DataError(f"{path} does not have the MD5 {source.md5} of {source.url}: remove it")
     if source.is_archive:
-        _unpack(place, folder)
+        _unpack(path, folder)
         if missing := source.missing(folder):
-            raise DataError(f"{place} lacks {', '.join(missing)}")
-        if not given:
-            place.unlink()
+            raise DataError(f"{path} lacks {', '.join(missing)}")
+        if not put_by_user:
+            path.unlink()
 
 
 def _unpack(archive: Path, folder: Path) -> None:
     """Unpack beside the destination, then move file by file, so that no file is ever seen half written."""
-    beside = archive.with_name(f".{archive.name}.unpacking")
-    shutil.rmtree(beside, ignore_errors=True)  # left by a process that was killed
+    unpacked = archive.with_name(f".{archive.name}.unpacking")
+    shutil.rmtree(unpacked, ignore_errors=True)  # left by a process that was killed
     try:
         with tarfile.open(archive) as tar:
-            tar.extractall(beside, filter="data")
-        for file in filter(Path.is_file, beside.rglob("*")):
-            target = folder / file.relative_to(beside)
+            tar.extractall(unpacked, filter="data")
+        for file in filter(Path.is_file, unpacked.rglob("*")):
+            target = folder / file.relative_to(unpacked)
             if not target.exists():
                 target.parent.mkdir(parents=True, exist_ok=True)
                 os.replace(file, target)
     except tarfile.TarError as error:
         raise DataError(f"{archive} cannot be unpacked: {error}") from error
     finally:
-        shutil.rmtree(beside, ignore_errors=True)
+        shutil.rmtree(unpacked, ignore_errors=True)

@@ -1,4 +1,8 @@
-"""A file from the web: resumed when cut, verified by checksum, put in place atomically."""
+"""A file from the web: resumed when the connection is cut, verified by its checksum, put in place atomically.
+
+This is our own code and not pooch, because pooch starts a cut download again from its first byte, and CIFAR-10-C has
+2.9 GB.
+"""
 
 from __future__ import annotations
 
@@ -24,90 +28,98 @@ NETWORK_ERRORS = (urllib.error.URLError, http.client.HTTPException, ssl.SSLError
 RETRY_LATER = {408, 425, 429}
 
 Report = Callable[[int, int | None], None]
-"""Told the bytes received so far and, if the server says, of how many."""
+"""A function that is called with the number of bytes received so far and of all bytes (None if it is not known)."""
 
 
 @dataclass(frozen=True)
-class Patience:
-    """A connection silent for `timeout` seconds is broken; so many `breaks` without a new byte, and we give up."""
+class Retries:
+    """When to try again: a connection is broken if it is silent for `timeout` seconds.
+
+    After a pause of `pause` seconds we try again, until `attempts` attempts in a row have brought no new byte.
+    """
 
     timeout: float = 30.0
-    breaks: int = 4
+    attempts: int = 4
     pause: float = 2.0
 
 
-PATIENCE = Patience()
+RETRIES = Retries()
 
 
-def fetch(url: str, target: Path, md5: str, patience: Patience = PATIENCE) -> None:
-    """Download `url` to `target`, which appears only when complete and right.
+def fetch(url: str, target: Path, md5: str, retries: Retries = RETRIES) -> None:
+    """Download `url` to `target`, which appears only when it is complete and has the right checksum.
 
-    What has arrived is kept in `target`.part: this call takes a broken connection up again, and so does the next call
-    after a kill.
+    The bytes received so far are in `target`.part. This call resumes from there after a broken connection, and the
+    next call resumes from there if this process is killed.
     """
     part = target.with_name(target.name + ".part")
     resumed = part.exists()
     with _progress_bar(target.name) as report:
-        _receive_all(url, part, patience, report)
-    found = md5_of(part)
-    if found == md5:
+        _receive_all(url, part, retries, report)
+    received_md5 = md5_of(part)
+    if received_md5 == md5:
         os.replace(part, target)
         return
     part.unlink()
     if not resumed:
-        raise DataError(f"{url} has the MD5 {found} instead of {md5}: it was replaced or damaged on its way")
-    fetch(url, target, md5, patience)  # the old piece may have been another file's: once more, from the start
+        raise DataError(f"{url} has the MD5 {received_md5} instead of {md5}: the file was replaced or damaged")
+    fetch(url, target, md5, retries)  # the old bytes may be those of another file: once more, from the start
 
 
 def md5_of(path: Path) -> str:
-    """The MD5 of a file: a check against accidents, which is what the publishers of these data sets offer."""
+    """The MD5 of a file. It detects accidents, not attacks; the publishers of these data sets offer nothing better."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, lambda: hashlib.md5(usedforsecurity=False)).hexdigest()
 
 
-def _receive_all(url: str, part: Path, patience: Patience, report: Report) -> None:
-    breaks = 0
+def _receive_all(url: str, part: Path, retries: Retries, report: Report) -> None:
+    """Try until `part` is complete, or until the attempts are used up."""
+    attempts = 0
     while True:
-        have = _size(part)
-        reason = _receive(url, part, patience.timeout, report)
-        if reason is None:
+        size_before = _size(part)
+        problem = _receive(url, part, retries.timeout, report)
+        if problem is None:
             return
-        breaks = 1 if _size(part) > have else breaks + 1
-        if breaks >= patience.breaks:
-            raise DataError(f"{url}: {reason}, after {breaks} attempts; {_size(part)} bytes are kept for the next one")
-        time.sleep(patience.pause)
+        attempts = 1 if _size(part) > size_before else attempts + 1
+        if attempts >= retries.attempts:
+            raise DataError(
+                f"{url}: {problem}, after {attempts} attempts; {_size(part)} bytes are kept for the next one"
+            )
+        time.sleep(retries.pause)
 
 
 def _receive(url: str, part: Path, timeout: float, report: Report) -> str | None:
-    """Receive what is missing in `part`; None if nothing is missing now, or the reason why to try again."""
-    have = _size(part)
+    """Receive what is missing in `part`; None if nothing is missing now, else the reason why to try again."""
+    start = _size(part)
     try:
-        return _append(url, part, have, timeout, report)
+        return _append(url, part, start, timeout, report)
     except urllib.error.HTTPError as error:
         error.close()
-        if error.code == 416 and have:  # no bytes beyond those we have; the checksum will tell whether they are right
+        if error.code == 416 and start:  # there are no more bytes; the checksum will tell whether ours are right
             return None
-        reason = f"the server answers {error.code} {error.reason}"
+        problem = f"the server answers {error.code} {error.reason}"
         if error.code < 500 and error.code not in RETRY_LATER:
-            raise DataError(f"{url}: {reason}") from None
-        return reason
+            raise DataError(f"{url}: {problem}") from None
+        return problem
     except NETWORK_ERRORS as error:
         return f"the connection failed ({error})"
 
 
-def _append(url: str, part: Path, have: int, timeout: float, report: Report) -> str | None:
-    headers = {"User-Agent": "ssvi"} | ({"Range": f"bytes={have}-"} if have else {})
+def _append(url: str, part: Path, start: int, timeout: float, report: Report) -> str | None:
+    """Ask for the bytes from `start` on and append them to `part`; the reason if some of them did not arrive."""
+    headers = {"User-Agent": "ssvi"} | ({"Range": f"bytes={start}-"} if start else {})
     with urllib.request.urlopen(urllib.request.Request(url, headers=headers), timeout=timeout) as answer:
-        if not (answer.headers.get("Content-Range") or "").startswith(f"bytes {have}-"):
-            have = 0  # the server sends the whole file, asked or not
+        if not (answer.headers.get("Content-Range") or "").startswith(f"bytes {start}-"):
+            start = 0  # the server does not know ranges and sends the whole file
         length = answer.headers.get("Content-Length")
-        total = have + int(length) if length else None
-        with part.open("ab" if have else "wb") as file:
+        total = start + int(length) if length else None
+        received = start
+        with part.open("ab" if start else "wb") as file:
             while chunk := answer.read(CHUNK):
                 file.write(chunk)
-                have += len(chunk)
-                report(have, total)
-    return None if total is None or have >= total else f"the connection was cut at {have} of {total} bytes"
+                received += len(chunk)
+                report(received, total)
+    return None if total is None or received >= total else f"the connection was cut at {received} of {total} bytes"
 
 
 def _size(path: Path) -> int:
@@ -120,4 +132,4 @@ def _progress_bar(name: str) -> Iterator[Report]:
     columns = (TextColumn(name), BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task(name, total=None)
-        yield lambda have, total: progress.update(task, completed=have, total=total)
+        yield lambda received, total: progress.update(task, completed=received, total=total)

@@ -1,4 +1,4 @@
-"""Images and their labels."""
+"""A split: images and their labels. And the error of everything that reads them."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import Tensor
 
 
 class DataError(RuntimeError):
-    """Data that is missing, damaged or unfit; the message names what, where and the remedy."""
+    """Data that is missing, damaged or of the wrong kind; the message names what, where and the remedy."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -44,5 +44,5 @@ class Split:
 
 
 def empty(like: Split) -> Split:
-    """No images, of the same shape as those of another split."""
+    """A split without images, for images of the same shape as those of `like`."""
     return like[:0]

@@ -1,4 +1,4 @@
-"""Blurs: out of focus, through frosted glass, by a moving and by a zooming camera."""
+"""Blurs: a picture out of focus, seen through frosted glass, or taken by a camera that moves or zooms."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ssvi.data.corruptions.filters import convolve, gaussian_blur, motion_blur, 
 
 
 def defocus_blur(x: Tensor, generator: torch.Generator, radius: float, softness: float) -> Tensor:
-    """A disc of `radius` pixels, its edge softened by a 3 x 3 Gaussian of standard deviation `softness`."""
+    """Every point becomes a disc of `radius` pixels; a 3 x 3 Gaussian of std `softness` softens the edge of the disc."""
     reach = math.floor(radius) + 1
     squares = torch.arange(-reach, reach + 1.0) ** 2
     disc = (squares[:, None] + squares <= radius**2).float()
@@ -21,14 +21,15 @@ def defocus_blur(x: Tensor, generator: torch.Generator, radius: float, softness:
 
 
 def glass_blur(x: Tensor, generator: torch.Generator, sigma: float, rounds: int) -> Tensor:
-    """Between two Gaussian blurs, every pixel takes the colour of itself or of a neighbour above, left, or both.
+    """Between two Gaussian blurs, every pixel keeps its colour or takes that of its neighbour above, left, or above left.
 
-    The description speaks of swaps, but the published arrays come from copies, which do less harm: so do we.
+    The paper describes swaps of pixels, but the published arrays were computed with copies, which do less damage. We
+    copy too.
     """
     x = gaussian_blur(x, sigma)
     for _ in range(rounds):
         up, left = torch.randint(2, (2, len(x), 1, *x.shape[2:]), generator=generator, dtype=torch.bool)
-        up[:, :, :2] = left[:, :, :2] = up[..., :2] = left[..., :2] = False  # the border stays
+        up[:, :, :2] = left[:, :, :2] = up[..., :2] = left[..., :2] = False  # the border does not change
         row = torch.where(left, x.roll(1, 3), x)
         above = torch.where(left, x.roll((1, 1), (2, 3)), x.roll(1, 2))
         x = torch.where(up, above, row)
@@ -36,7 +37,7 @@ def glass_blur(x: Tensor, generator: torch.Generator, sigma: float, rounds: int)
 
 
 def moving_blur(x: Tensor, generator: torch.Generator, radius: int, sigma: float) -> Tensor:
-    """A camera that moves within 45 degrees of the horizontal, another way for every image."""
+    """The blur of a camera that moves in a direction within 45 degrees of the horizontal, random for every image."""
     angle = (torch.rand(len(x), generator=generator) - 0.5) * (math.pi / 2)
     return motion_blur(x, angle, radius, sigma)
 

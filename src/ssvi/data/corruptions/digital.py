@@ -1,4 +1,4 @@
-"""What screens, lenses and codecs do: contrast, elastic warps, big pixels, JPEG."""
+"""Digital corruptions: contrast, elastic transforms, large pixels and JPEG."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ssvi.data.corruptions.filters import gaussian_blur, separable
 
 
 def contrast(x: Tensor, generator: torch.Generator, factor: float) -> Tensor:
-    """Shrink the distance from the mean of the channel."""
+    """mean + factor * (x - mean), with the mean of every channel of every image."""
     mean = x.mean((2, 3), keepdim=True)
     return mean + factor * (x - mean)
 
@@ -22,7 +22,7 @@ def contrast(x: Tensor, generator: torch.Generator, factor: float) -> Tensor:
 def elastic_transform(
     x: Tensor, generator: torch.Generator, amplitude: float, smoothness: float, affine: float
 ) -> Tensor:
-    """A random affine map and a random smooth displacement; all lengths as parts of the shorter side."""
+    """A random affine map and a random smooth displacement of the pixels; all lengths are fractions of the shorter side."""
     n, _, height, width = x.shape
     side = min(height, width)
     target = torch.stack(torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij"), -1).float()
@@ -36,29 +36,32 @@ def elastic_transform(
 
 
 def _affine(n: int, height: int, width: int, jitter: float, generator: torch.Generator) -> Tensor:
-    """n maps (3, 2) of positions (row, column, 1) that bring three points back from where they went at random."""
+    """n maps (3, 2) of positions (row, column, 1): each maps three randomly moved points back to where they were."""
     middle = torch.tensor([height // 2, width // 2])
     reach = max(min(height, width) // 3, 1)
     points = middle + reach * torch.tensor([[1.0, 1.0], [1.0, -1.0], [-1.0, -1.0]])
-    gone = points + jitter * (2 * torch.rand(n, 3, 2, generator=generator) - 1)
-    back: Tensor = torch.linalg.solve(torch.cat((gone, torch.ones(n, 3, 1)), 2), points.expand(n, 3, 2))
+    moved = points + jitter * (2 * torch.rand(n, 3, 2, generator=generator) - 1)
+    back: Tensor = torch.linalg.solve(torch.cat((moved, torch.ones(n, 3, 1)), 2), points.expand(n, 3, 2))
     return back
 
 
 def _sample(x: Tensor, position: Tensor) -> Tensor:
-    """Bilinear values at positions (n, h, w, 2) of (row, column); the border is a mirror."""
+    """Bilinear values at positions (n, h, w, 2) of (row, column); positions beyond the border are reflected."""
     span = torch.tensor([max(size - 1, 1) for size in x.shape[2:]])
     grid = (2 * position / span - 1).flip(-1)
     return F.grid_sample(x, grid, padding_mode="reflection", align_corners=True)
 
 
 def pixelate(x: Tensor, generator: torch.Generator, scale: float) -> Tensor:
-    """Shrink to `scale` by a box filter, and enlarge again by repeating pixels."""
+    """Shrink every image to `scale` of its size by a box filter, and enlarge it again by repeating pixels."""
     return separable(x, *(_pixelate_matrix(size, max(int(size * scale), 1)) for size in x.shape[2:]))
 
 
 def _pixelate_matrix(size: int, small: int) -> Tensor:
-    """Shrunk pixels are means of the pixels whose centres they cover (as Pillow's are); each row repeats the nearest."""
+    """The matrix (size, size) of both steps: means of the pixels whose centres a small pixel covers, then the nearest.
+
+    Pillow's box filter does the same.
+    """
     centre = torch.arange(size) + 0.5
     covered = torch.ceil(centre * small / size).long() - 1
     box = (covered == torch.arange(small)[:, None]).float()  # (small, size)
@@ -67,7 +70,7 @@ def _pixelate_matrix(size: int, small: int) -> Tensor:
 
 
 def jpeg_compression(x: Tensor, generator: torch.Generator, quality: int) -> Tensor:
-    """Write and read a JPEG file."""
+    """Write every image to a JPEG file (in memory) of this `quality`, and read it again."""
     images = (x * 255).round().byte().permute(0, 2, 3, 1).numpy()
     decoded = np.empty_like(images)
     for i, image in enumerate(images):

@@ -10,9 +10,9 @@ from torch import Tensor
 
 
 def convolve(x: Tensor, kernel: Tensor) -> Tensor:
-    """Every channel with one small kernel of odd sides; the border is repeated.
+    """The convolution of every channel with one small kernel of odd sides; the border is repeated.
 
-    A sum of shifted images: with a channel at a time, torch's convolution takes several times as long.
+    It is a sum of shifted images. Torch's own convolution takes several times as long for separate channels.
     """
     height, width = x.shape[2:]
     up, left = (side // 2 for side in kernel.shape)
@@ -24,12 +24,12 @@ def convolve(x: Tensor, kernel: Tensor) -> Tensor:
 
 
 def gaussian_blur(x: Tensor, sigma: float) -> Tensor:
-    """The Gaussian of standard deviation `sigma` pixels; the border is repeated."""
+    """The convolution with a Gaussian of standard deviation `sigma` pixels; the border is repeated."""
     return separable(x, *(_gaussian_matrix(size, sigma) for size in x.shape[2:]))
 
 
 def motion_blur(x: Tensor, angle: Tensor, radius: int, sigma: float) -> Tensor:
-    """Every image smeared to one side along its own `angle`: half a Gaussian, at most 2 * `radius` pixels long."""
+    """Every image blurred to one side along its `angle`: by half a Gaussian, at most 2 * `radius` pixels long."""
     weights = torch.exp(-(torch.arange(2 * radius + 1) ** 2) / (2 * sigma**2))
     weights = weights[weights > 1e-4] / weights.sum()
     blurred = torch.zeros_like(x)
@@ -37,7 +37,7 @@ def motion_blur(x: Tensor, angle: Tensor, radius: int, sigma: float) -> Tensor:
     windows = F.pad(x, (margin,) * 4, mode="replicate").unfold(2, x.shape[2], 1).unfold(3, x.shape[3], 1)
     image = torch.arange(len(x))
     for distance, weight in enumerate(weights.tolist()):
-        dy, dx = ((distance * part).round().long() + margin for part in (angle.sin(), angle.cos()))
+        dy, dx = ((distance * direction).round().long() + margin for direction in (angle.sin(), angle.cos()))
         blurred.add_(windows[image, :, dy, dx], alpha=weight)
     return blurred
 
@@ -53,7 +53,7 @@ def separable(x: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
 
 
 def _gaussian_matrix(size: int, sigma: float) -> Tensor:
-    """Row i spreads pixel i over the line; what falls off the ends counts for the pixels there."""
+    """Row i has the weights of all pixels for pixel i; weights beyond an end are added to the pixel at that end."""
     reach = math.ceil(4 * sigma)
     offset = torch.arange(-reach, reach + 1)
     weight = torch.exp(-(offset**2) / (2 * sigma**2))

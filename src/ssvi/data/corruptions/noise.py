@@ -1,4 +1,7 @@
-"""Noise: of the sensor, of the light, of the wire."""
+"""Noise: Gaussian, Poisson (shot) and impulse noise.
+
+The smallest of the four families of corruptions; each family is a file.
+"""
 
 from __future__ import annotations
 
@@ -7,16 +10,16 @@ from torch import Tensor
 
 
 def gaussian_noise(x: Tensor, generator: torch.Generator, std: float) -> Tensor:
-    """Add a Gaussian: bad light."""
+    """x + std * eps with eps ~ N(0, 1) for every value, as in pictures taken in bad light."""
     return x + std * torch.randn(x.shape, generator=generator)
 
 
 def shot_noise(x: Tensor, generator: torch.Generator, photons: float) -> Tensor:
-    """Count photons, of which white gives `photons`: a Poisson variable."""
+    """n / photons with n ~ Poisson(x * photons): the count of photons, of which a white pixel sends `photons`."""
     return torch.poisson(x * photons, generator=generator) / photons
 
 
 def impulse_noise(x: Tensor, generator: torch.Generator, amount: float) -> Tensor:
-    """Salt and pepper: a share `amount` of all values becomes 0 or 1."""
+    """Set a fraction `amount` of all values to 0 or 1, each with probability 1/2 (salt and pepper noise)."""
     draw = torch.rand(x.shape, generator=generator)
     return x.masked_fill(draw < amount, 1.0).masked_fill(draw < amount / 2, 0.0)

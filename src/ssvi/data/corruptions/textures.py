@@ -1,4 +1,4 @@
-"""Textures made of random numbers: clouds and ice."""
+"""Textures computed from random numbers: clouds and ice."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ import math
 import torch
 from torch import Tensor
 
-from ssvi.data.keyed import keyed_generator
+from ssvi.data.batches import keyed_generator
 
 
 def fractal(n: int, size: int, roughness: float, generator: torch.Generator) -> Tensor:
-    """n landscapes on a torus of at least `size` x `size`, from 0 to 1, by the diamond-square algorithm.
+    """n periodic landscapes of at least `size` x `size`, from 0 to 1, by the diamond-square algorithm.
 
-    Between the points known so far, middles are averages of their four neighbours plus a uniform variable, whose
-    amplitude falls by `roughness`^2 with every halving of the distance.
+    A point halfway between known points is the mean of its four neighbours plus a uniform random number. The amplitude
+    of this number falls by `roughness`^2 with every halving of the distance.
     """
     side = 2 ** math.ceil(math.log2(max(size, 2)))
     land = torch.zeros(n, side, side)
@@ -39,7 +39,7 @@ def _middle(four: Tensor, amplitude: float, generator: torch.Generator) -> Tenso
 
 @functools.cache
 def frost_texture(size: int) -> Tensor:
-    """A window of ice, (3, size, size) from 0 to 1: patches of parallel needles, each in a direction of its own."""
+    """A picture of ice, (3, size, size) from 0 to 1: patches of parallel needles, every patch in another direction."""
     generator = keyed_generator(size)
     directions = [k * math.pi / 6 for k in range(6)]
     needles = torch.stack([torch.exp(-2 * _streaks(size, 10.0, 1.1, a, generator).abs()) for a in directions])

@@ -24,7 +24,7 @@ def snow(
     sigma: float,
     light: float,
 ) -> Tensor:
-    """Flakes, enlarged `size` times and smeared by their fall, before a picture that the snow has whitened."""
+    """Whiten the picture, and add flakes that are enlarged `size` times and blurred in the direction of their fall."""
     flakes = mean + std * torch.randn(len(x), 1, *x.shape[2:], generator=generator)
     flakes = zoom(flakes, size)
     flakes = flakes.masked_fill(flakes < threshold, 0.0).clamp(0, 1)
@@ -35,27 +35,27 @@ def snow(
 
 
 def frost(x: Tensor, generator: torch.Generator, picture: float, ice: float) -> Tensor:
-    """Ice on the lens: a random part of a texture of crystals over the picture.
+    """picture * x + ice * texture, with a random part of a texture of ice crystals for every image.
 
-    The original lays photographs of frost over the images; this texture is computed instead.
+    The published corruption uses photographs of frost; this texture is computed instead.
     """
     n, channels, height, width = x.shape
     texture = frost_texture(max(256, 2 * height, 2 * width))
     windows = texture.unfold(1, height, 1).unfold(2, width, 1)  # (3, rows, columns, h, w)
     row, column = (torch.randint(side, (n,), generator=generator) for side in windows.shape[1:3])
-    part = windows[:, row, column].transpose(0, 1)
-    return picture * x + ice * (part if channels == 3 else _grey(part))
+    crystals = windows[:, row, column].transpose(0, 1)
+    return picture * x + ice * (crystals if channels == 3 else _grey(crystals))
 
 
 def fog(x: Tensor, generator: torch.Generator, density: float, roughness: float) -> Tensor:
-    """Clouds from a fractal landscape; the picture fades by as much as the fog is dense."""
+    """(x + density * clouds) * max x / (max x + density), with clouds from a fractal landscape."""
     brightest = x.amax((1, 2, 3), keepdim=True)
     clouds = fractal(len(x), max(x.shape[2:]), roughness, generator)[:, None, : x.shape[2], : x.shape[3]]
     return (x + density * clouds) * brightest / (brightest + density)
 
 
 def brightness(x: Tensor, generator: torch.Generator, more: float) -> Tensor:
-    """Add to the value (of hue, saturation and value), which is the largest of the channels."""
+    """Add `more` to the value in HSV colours, which is the largest of the three channels."""
     value = x.amax(1, keepdim=True)
     brighter = (value + more).clamp(max=1)
     return torch.where(value > 0, x / value * brighter, brighter)

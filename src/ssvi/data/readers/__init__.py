@@ -1,1 +1,1 @@
-"""Readers of file formats: files in, images and labels out."""
+"""Readers, one module for each file format: files in, images and labels out."""

@@ -1,40 +1,31 @@
-"""CIFAR-10 and CIFAR-100, in the binary and in the Python version, and the published corruptions of their test sets."""
+"""CIFAR-10 and CIFAR-100 in their binary version, and the published corruptions of their test sets."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from ssvi.data.corruptions.table import SEVERITIES
 from ssvi.data.split import DataError, Split
-from ssvi.data.unpickle import read_pickle
 
 SHAPE = (3, 32, 32)
 PIXELS = 3 * 32 * 32
-SEVERITIES = range(1, 6)
 
 
 def read_binary(files: Sequence[Path], *, labels: int) -> Split:
-    """Records of `labels` bytes, the last of which is the (fine) class, and 3072 bytes of pixels."""
+    """Records of `labels` bytes, of which the last is the (fine) class, and 3072 bytes of pixels."""
     records = np.concatenate([_records(file, labels + PIXELS) for file in files])
-    return _split(records[:, labels:], records[:, labels - 1])
+    x = torch.from_numpy(np.ascontiguousarray(records[:, labels:])).view(-1, *SHAPE)
+    return Split(x, torch.from_numpy(records[:, labels - 1].astype(np.int64)))
 
 
-def read_python(files: Sequence[Path], *, key: str) -> Split:
-    """Pickled dictionaries with the pixels under "data" and the classes under `key`."""
-    parts = [_dictionary(file, key) for file in files]
-    return _split(np.concatenate([x for x, _ in parts]), np.concatenate([y for _, y in parts]))
-
-
-cifar10_binary = partial(read_binary, labels=1)
-cifar100_binary = partial(read_binary, labels=2)
-cifar10_python = partial(read_python, key="labels")
-cifar100_python = partial(read_python, key="fine_labels")
+read_cifar10 = partial(read_binary, labels=1)
+read_cifar100 = partial(read_binary, labels=2)
 
 
 def cifar_c(folder: str | Path, corruption: str, severity: int) -> Split:
@@ -45,15 +36,15 @@ def cifar_c(folder: str | Path, corruption: str, severity: int) -> Split:
     if severity not in SEVERITIES:
         raise DataError(f"severity={severity} must be one of 1, 2, 3, 4, 5")
     folder = Path(folder)
-    images, labels = (_npy(folder, name) for name in (corruption, "labels"))
+    images, labels = (_open_array(folder, name) for name in (corruption, "labels"))
     count, rest = divmod(len(images), len(SEVERITIES))
     if rest or images.dtype != np.uint8 or images.shape[1:] != (32, 32, 3) or len(labels) not in (count, len(images)):
         raise DataError(
             f"{folder / corruption}.npy, {images.dtype} {images.shape}, and labels.npy, {labels.shape}, "
             "are not five times a test set of 32 x 32 colour images"
         )
-    part = slice((severity - 1) * count, severity * count)
-    x = np.ascontiguousarray(images[part].transpose(0, 3, 1, 2))
+    chosen = images[(severity - 1) * count : severity * count]
+    x = np.ascontiguousarray(chosen.transpose(0, 3, 1, 2))
     return Split(torch.from_numpy(x), torch.from_numpy(labels[:count].astype(np.int64)))
 
 
@@ -64,25 +55,11 @@ def _records(file: Path, size: int) -> NDArray[np.uint8]:
     return data.reshape(-1, size)
 
 
-def _dictionary(file: Path, key: str) -> tuple[NDArray[np.uint8], NDArray[np.int64]]:
-    content = read_pickle(file)
-    try:
-        text = {name.decode() if isinstance(name, bytes) else name: value for name, value in content.items()}
-        return np.asarray(text["data"], np.uint8).reshape(-1, PIXELS), np.asarray(text[key], np.int64)
-    except (AttributeError, KeyError, TypeError, ValueError) as error:
-        raise DataError(f'{file} does not hold images as "data" and classes as "{key}": {error!r}') from error
-
-
-def _split(pixels: NDArray[np.uint8], classes: NDArray[Any]) -> Split:
-    x = torch.from_numpy(np.ascontiguousarray(pixels)).view(-1, *SHAPE)
-    return Split(x, torch.from_numpy(classes.astype(np.int64)))
-
-
-def _npy(folder: Path, name: str) -> NDArray[Any]:
-    """Map an array into memory, so that only the severity asked for is read."""
+def _open_array(folder: Path, name: str) -> NDArray[np.generic]:
+    """Map an array into memory, so that only the requested severity is read."""
     path = folder / f"{name}.npy"
     try:
-        array: NDArray[Any] = np.load(path, mmap_mode="r", allow_pickle=False)
+        array: NDArray[np.generic] = np.load(path, mmap_mode="r", allow_pickle=False)
         return array
     except FileNotFoundError:
         known = ", ".join(sorted(p.stem for p in folder.glob("*.npy"))) or "no arrays at all"

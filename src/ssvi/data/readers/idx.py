@@ -1,4 +1,4 @@
-"""MNIST's file format, which Fashion-MNIST shares."""
+"""The idx file format, in which MNIST and Fashion-MNIST are published."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def read_idx(files: Sequence[Path]) -> Split:
 
 
 def _read(file: Path, dimensions: int) -> NDArray[np.uint8]:
-    """Bytes 0, 0, 8 (for uint8) and the number of dimensions; each dimension as a big-endian int32; the data."""
+    """The array in a file: bytes 0, 0, 8 (for uint8), the number of dimensions, each as big-endian int32, the data."""
     try:
         content = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
     except (OSError, EOFError, zlib.error) as error:

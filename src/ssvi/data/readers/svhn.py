@@ -1,4 +1,4 @@
-"""The cropped digits of Street View House Numbers, MATLAB files."""
+"""SVHN, the cropped digits of Street View House Numbers: MATLAB files."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ssvi.data.split import DataError, Split
 
 
 def read_svhn(files: Sequence[Path]) -> Split:
-    """Images X (32, 32, 3, n) and classes y (n, 1), where class 10 is the digit 0."""
+    """A file with images X (32, 32, 3, n) and classes y (n, 1), in which class 10 is the digit 0."""
     (file,) = files
     try:
         from scipy.io import loadmat

@@ -5,7 +5,6 @@ from __future__ import annotations
 import zipfile
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import torch
@@ -14,9 +13,9 @@ from numpy.typing import NDArray
 from ssvi.data.dataset import DataSet
 from ssvi.data.split import DataError, Split, empty
 
-Array = NDArray[Any]
+Array = NDArray[np.generic]
 
-NAMES = {
+KEYS = {
     "train": (("x", "y"), ("images", "labels"), ("x_train", "y_train")),
     "test": (("x_test", "y_test"), ("images_test", "labels_test"), ("test_images", "test_labels")),
 }
@@ -28,50 +27,56 @@ def read_npz(path: Path) -> DataSet:
     Images are (n, height, width), (n, height, width, channels) or (n, channels, height, width) with 1 or 3 channels:
     integers from 0 to 255 or floats from 0 to 1. Classes are integers from 0, or strings.
     """
+    arrays = _arrays(path)
+    pairs = {name: pair for name in KEYS if (pair := _pair(path, arrays, name)) is not None}
+    if not pairs:
+        raise DataError(f"{path} has no arrays x and y (nor x_test and y_test), but: {', '.join(arrays) or 'nothing'}")
+    classes = [str(name) for name in arrays.get("classes", ())] or _class_names(path, [y for _, y in pairs.values()])
+    splits = {name: Split(_images(path, x), _labels(path, y, classes)) for name, (x, y) in pairs.items()}
+    no_images = empty(next(iter(splits.values())))
+    return DataSet(path.stem, tuple(classes), splits.get("train", no_images), splits.get("test", no_images))
+
+
+def _arrays(path: Path) -> dict[str, Array]:
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as stored:
-            content = dict(stored)
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            return dict(archive)
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         raise DataError(f"{path} is not a readable .npz of plain arrays: {error}") from error
-    pairs = {part: pair for part in NAMES if (pair := _pair(path, content, part)) is not None}
-    if not pairs:
-        raise DataError(f"{path} has no arrays x and y (nor x_test and y_test), but: {', '.join(content) or 'nothing'}")
-    names = [str(name) for name in content.get("classes", ())] or _names([y for _, y in pairs.values()])
-    splits = {part: Split(_images(path, x), _labels(path, y, names)) for part, (x, y) in pairs.items()}
-    some = next(iter(splits.values()))
-    return DataSet(path.stem, tuple(names), splits.get("train", empty(some)), splits.get("test", empty(some)))
 
 
-def _pair(path: Path, content: Mapping[str, Array], part: str) -> tuple[Array, Array] | None:
-    for x, y in NAMES[part]:
-        if x in content and y in content:
-            return content[x], content[y]
-        if x in content:
+def _pair(path: Path, arrays: Mapping[str, Array], split: str) -> tuple[Array, Array] | None:
+    """The images and labels of a split, by the first pair of keys that the file has."""
+    for x, y in KEYS[split]:
+        if x in arrays and y in arrays:
+            return arrays[x], arrays[y]
+        if x in arrays:
             raise DataError(
-                f"{path} has {x} but not {y}: give every image its class (any, if it only serves as OOD data)"
+                f"{path} has {x} but not {y}: give every image its class (any class, if they are only OOD data)"
             )
     return None
 
 
-def _names(labels: list[Array]) -> list[str]:
+def _class_names(path: Path, labels: list[Array]) -> list[str]:
     """Class names: the strings themselves, or the numbers up to the largest one."""
     if all(y.dtype.kind == "U" for y in labels):
         return sorted({str(name) for y in labels for name in y})
     if all(y.dtype.kind in "iu" for y in labels):
         return [str(i) for i in range(1 + max(int(y.max(initial=0)) for y in labels))]
-    raise DataError("classes must be integers or strings")
+    raise DataError(f"{path}: classes must be integers or strings, not {', '.join(str(y.dtype) for y in labels)}")
 
 
-def _labels(path: Path, y: Array, names: list[str]) -> torch.Tensor:
-    if y.dtype.kind == "U":
-        position = {name: i for i, name in enumerate(names)}
-        if unknown := sorted({str(name) for name in y} - set(names)):
-            raise DataError(f"{path}: {', '.join(unknown)} not among the classes {', '.join(names)}")
-        return torch.tensor([position[str(name)] for name in y], dtype=torch.int64)
-    return torch.from_numpy(y.astype(np.int64))
+def _labels(path: Path, y: Array, classes: list[str]) -> torch.Tensor:
+    if y.dtype.kind != "U":
+        return torch.from_numpy(y.astype(np.int64))
+    number = {name: i for i, name in enumerate(classes)}
+    if unknown := sorted({str(name) for name in y} - set(classes)):
+        raise DataError(f"{path}: {', '.join(unknown)} not among the classes {', '.join(classes)}")
+    return torch.tensor([number[str(name)] for name in y], dtype=torch.int64)
 
 
 def _images(path: Path, x: Array) -> torch.Tensor:
+    """The images as uint8 (n, channels, height, width)."""
     if x.ndim == 3:
         x = x[:, None]
     elif x.ndim == 4 and x.shape[3] in (1, 3) and x.shape[1] not in (1, 3):
@@ -82,13 +87,14 @@ def _images(path: Path, x: Array) -> torch.Tensor:
 
 
 def _bytes(path: Path, x: Array) -> NDArray[np.uint8]:
+    """Integers from 0 to 255 as they are, floats from 0 to 1 times 255."""
     if x.dtype == np.uint8:
-        return x
+        return x.view(np.uint8)
     low, high = (x.min(initial=0), x.max(initial=0)) if x.dtype.kind in "iuf" else (np.nan, np.nan)
     if x.dtype.kind in "iu" and low >= 0 and high <= 255:
         return x.astype(np.uint8)
     if x.dtype.kind == "f" and low >= 0 and high <= 1:  # false for NaN
-        return np.round(x * 255).astype(np.uint8)
+        return np.round(np.multiply(x, 255)).astype(np.uint8)
     raise DataError(
         f"{path}: images of {x.dtype} from {low} to {high}; take integers from 0 to 255 or floats from 0 to 1"
     )

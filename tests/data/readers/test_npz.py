@@ -1,0 +1,76 @@
+"""A user's own arrays."""
+
+import numpy as np
+import pytest
+
+from ssvi.data import DataError, load
+
+RNG = np.random.default_rng(0)
+GREY = RNG.integers(256, size=(6, 9, 7), dtype=np.uint8)
+COLOUR = RNG.integers(256, size=(6, 9, 7, 3), dtype=np.uint8)
+
+
+@pytest.mark.parametrize(
+    ("x", "expected"),
+    [
+        (GREY, GREY[:, None]),
+        (GREY[..., None], GREY[:, None]),
+        (GREY[:, None].astype(np.int32), GREY[:, None]),
+        (COLOUR, COLOUR.transpose(0, 3, 1, 2)),
+        (COLOUR.transpose(0, 3, 1, 2), COLOUR.transpose(0, 3, 1, 2)),
+        (COLOUR / 255, COLOUR.transpose(0, 3, 1, 2)),
+        ((COLOUR / 255).astype(np.float32), COLOUR.transpose(0, 3, 1, 2)),
+    ],
+)
+@pytest.mark.parametrize("keys", [("x", "y"), ("images", "labels"), ("x_train", "y_train")])
+def test_npz_images(tmp_path, x, expected, keys):
+    np.savez(tmp_path / "my.npz", **dict(zip(keys, (x, np.array([0, 1, 2, 0, 1, 2])), strict=True)))
+    mine = load(tmp_path / "my.npz")
+    assert np.array_equal(mine.train.x, expected)
+    assert (mine.name, mine.classes, len(mine.test)) == ("my", ("0", "1", "2"), 0)
+
+
+def test_npz_with_test_and_strings(tmp_path):
+    np.savez(tmp_path / "my.npz", x=GREY, y=np.array(list("bcbcbc")), x_test=GREY[:2], y_test=np.array(["a", "c"]))
+    mine = load(str(tmp_path / "my.npz"))
+    assert mine.classes == ("a", "b", "c")
+    assert mine.train.y.tolist() == [1, 2, 1, 2, 1, 2]
+    assert mine.test.y.tolist() == [0, 2]
+
+
+def test_npz_with_names_and_nothing_to_train(tmp_path):
+    np.savez(tmp_path / "my.npz", x_test=GREY[:2], y_test=np.array([1, 0]), classes=np.array(["cat", "dog", "eel"]))
+    mine = load(tmp_path / "my.npz")
+    assert mine.classes == ("cat", "dog", "eel")
+    assert (len(mine.train), len(mine.test)) == (0, 2)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        ({"x": GREY}, "has x but not y"),
+        ({"pictures": GREY}, "no arrays x and y .* but: pictures"),
+        ({"x": GREY, "y": np.zeros(5, int)}, "6 images need as many"),
+        ({"x": GREY.astype(float), "y": np.zeros(6, int)}, r"float64 from \S+ to \S+; take integers"),
+        ({"x": np.full((6, 4, 4), np.nan), "y": np.zeros(6, int)}, "floats from 0 to 1"),
+        ({"x": GREY.astype(int) - 300, "y": np.zeros(6, int)}, "from 0 to 255"),
+        ({"x": GREY[..., None, None], "y": np.zeros(6, int)}, r"shape \(6, 9, 7, 1, 1\)"),
+        ({"x": COLOUR[:, :3], "y": np.zeros(6, int)}, "shape"),
+        ({"x": GREY, "y": np.full(6, -1)}, "labels from -1"),
+        ({"x": GREY, "y": np.full(6, 0.5)}, "integers or strings"),
+        ({"x": GREY, "y": np.full(6, "eel"), "classes": np.array(["cat"])}, "eel not among the classes cat"),
+        ({"x": GREY, "y": np.zeros(6, int), "x_test": COLOUR, "y_test": np.zeros(6, int)}, "different shapes"),
+        ({"x": np.array([None]), "y": np.zeros(1, int)}, "plain arrays"),
+    ],
+)
+def test_unfit_npz_is_refused(tmp_path, content, message):
+    np.savez(tmp_path / "my.npz", **content)
+    with pytest.raises(DataError, match=message):
+        load(tmp_path / "my.npz")
+
+
+@pytest.mark.parametrize("content", [b"", b"junk", b"PK\x03\x04 cut off"])
+def test_damaged_npz_is_refused(tmp_path, content):
+    (tmp_path / "my.npz").write_bytes(content)
+    with pytest.raises(DataError, match=r"my\.npz is not a readable \.npz"):
+        load(tmp_path / "my.npz")
