@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
-from ssvi.comparison.grid import Planned
+from ssvi.comparison.grid import PlannedRun
 
 
 class Bars:
     """A bar over all epochs of the grid, and one for each run in progress; lines where there is no terminal."""
 
-    def __init__(self, runs: Sequence[Planned]) -> None:
+    def __init__(self, runs: Sequence[PlannedRun]) -> None:
         console = Console(stderr=True)
         columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("epochs"))
         self.lines = not console.is_terminal
@@ -21,7 +21,7 @@ class Bars:
         self.epochs = {run: run.epochs_done for run in runs}
         self.left = sum(not run.folder.finished for run in runs)
         self.whole = self.progress.add_task("all runs", total=sum(run.epochs for run in runs))
-        self.tasks: dict[Planned, TaskID] = {}
+        self.tasks: dict[PlannedRun, TaskID] = {}
 
     def __enter__(self) -> Bars:
         self.progress.start()
@@ -31,7 +31,7 @@ class Bars:
     def __exit__(self, *exc: object) -> None:
         self.progress.stop()
 
-    def at(self, run: Planned, epochs: int) -> None:
+    def at(self, run: PlannedRun, epochs: int) -> None:
         """Move the bar of the run, and that of all."""
         if run not in self.tasks:
             self.tasks[run] = self.progress.add_task(run.name, total=run.epochs)
@@ -39,7 +39,7 @@ class Bars:
         self.progress.update(self.tasks[run], completed=epochs)
         self._draw()
 
-    def ended(self, run: Planned, failure: str) -> None:
+    def ended(self, run: PlannedRun, failure: str) -> None:
         """Take its bar away, and say so."""
         self.left -= 1
         if run in self.tasks:
