@@ -27,7 +27,7 @@ def test_the_process_holds_the_lock_without_the_one_that_started_it(tmp_path, mo
     monkeypatch.setattr(processes, "command", lambda *any_run: sleep)
     process = start_process(run, "digits", None)
     try:
-        with pytest.raises(FolderLockedError, match="another process trains in .*: wait until it ends"):
+        with pytest.raises(FolderLockedError, match=r"another process trains in .*: wait until it ends"):
             start_process(run, "digits", None)
     finally:
         process.kill()
@@ -39,5 +39,5 @@ def test_the_process_holds_the_lock_without_the_one_that_started_it(tmp_path, mo
 
 def test_a_system_without_such_locks_is_told_what_to_do(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "fcntl", None)  # as on Windows: the import fails
-    with pytest.raises(RunError, match="use Linux or macOS .*, or train each run with `ssvi train`"):
+    with pytest.raises(RunError, match=r"use Linux or macOS .*, or train each run with `ssvi train`"):
         start_process(*planned(tmp_path, "ssvi"), "digits", None)
