@@ -55,7 +55,7 @@ class Context:
         return cls(
             command=command,
             date=time.strftime("%Y-%m-%d"),
-            machine=from_plain(Machine, machine()),
+            machine=_this_machine(),
             data=wording.data_name(recipes[0].data),
             model=recipes[0].model,
             epochs={of_method.method: of_method.epochs for of_method in recipes},
@@ -64,6 +64,11 @@ class Context:
             recipe=recipe,
             seeds=list(seeds),
         )
+
+
+def _this_machine() -> Machine:
+    values = machine()
+    return from_plain(Machine, values | {"torch": str(values["torch"])})  # torch's version is a subclass of str
 
 
 def comparison_to_json(context: Context, runs: Sequence[RunResult]) -> dict[str, Any]:
