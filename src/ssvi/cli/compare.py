@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import shlex
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -67,7 +67,7 @@ def compare_command(
 compare_command.params = [flag for flag in compare_command.params if flag.name not in SET_HERE]
 
 
-def recipe_of(name: str, method: str, flags: dict[str, Any], jobs: int) -> Recipe:
+def recipe_of(name: str, method: str, flags: Mapping[str, object], jobs: int) -> Recipe:
     """The recipe of a method; several runs at a time have a thread each, unless --threads says otherwise."""
     given = {key: value for key, value in flags.items() if value is not None}
     return resolve(name, ({"threads": 1} if jobs > 1 else {}) | given | {"method": method}, None)

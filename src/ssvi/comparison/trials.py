@@ -1,7 +1,8 @@
-"""The settings that tuning tries: as many for each method, so that no method gets more care than another.
+"""The settings that tuning tries: the same number for each method, so that no method gets more care than another.
 
-Each is what differs from the recipe. Learning rate and strength of regularisation for most; for methods whose sparsity is
-an outcome, the dial of their sparsity. An ensemble takes the settings of `deterministic`: its members are such networks.
+A trial holds what differs from the recipe: for most methods the learning rate and the strength of regularisation; for
+methods whose sparsity is a result, the settings that control it. An ensemble takes the settings of `deterministic`, because
+its members are such networks.
 """
 
 from __future__ import annotations
@@ -50,8 +51,8 @@ LIKE = {"ensemble": "deterministic"}
 """Methods that are not tuned, and whose settings they take."""
 
 FLOORS = {"weight": 0.9, "channel": 0.5}
-"""How sparse a network must be where sparsity is an outcome: otherwise the best trial would be the one that removes
-nothing."""
+"""How sparse a network must be where sparsity is a result, by what the method removes: without this floor the best trial
+would be one that removes nothing."""
 
 
 def tuned_methods() -> list[str]:
