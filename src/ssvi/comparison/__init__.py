@@ -1,22 +1,43 @@
-"""`ssvi compare`: a grid of methods, densities and seeds, trained where runs are missing, told in the paper's tables."""
+"""`ssvi compare` and `ssvi tune`: a grid of methods, densities and seeds. Missing runs are trained, all are evaluated.
 
+grid -> engine (processes) -> evaluate -> rows -> tables -> page; tuning takes the same way with trials in place of seeds.
+"""
+
+from ssvi.comparison.context import Context, Machine, comparison_to_json
 from ssvi.comparison.engine import Outcome, train_missing
-from ssvi.comparison.grid import Planned, plan, refuse_changes
-from ssvi.comparison.rows import Row, measure, rows
-from ssvi.comparison.tables import section, tables, write_section
-from ssvi.comparison.tuning import best, judge, plan_trials
+from ssvi.comparison.evaluate import evaluate_runs
+from ssvi.comparison.grid import PlannedRun, plan, refuse_changes
+from ssvi.comparison.page import section, write_section
+from ssvi.comparison.results import EvaluatedRun, FailedRun, Place, RunResult, run_to_json
+from ssvi.comparison.rows import Row, RowSummary, rows
+from ssvi.comparison.tables import Table, tables
+from ssvi.comparison.tuning import Trial, Tuning, best, evaluate_trial, evaluate_trials, plan_trials, recipe_tables
 
 __all__ = [
+    "Context",
+    "EvaluatedRun",
+    "FailedRun",
+    "Machine",
     "Outcome",
-    "Planned",
+    "Place",
+    "PlannedRun",
     "Row",
+    "RowSummary",
+    "RunResult",
+    "Table",
+    "Trial",
+    "Tuning",
     "best",
-    "judge",
-    "measure",
+    "comparison_to_json",
+    "evaluate_runs",
+    "evaluate_trial",
+    "evaluate_trials",
     "plan",
     "plan_trials",
+    "recipe_tables",
     "refuse_changes",
     "rows",
+    "run_to_json",
     "section",
     "tables",
     "train_missing",

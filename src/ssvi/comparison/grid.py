@@ -1,6 +1,6 @@
 """Which runs a comparison has, the recipe of each, and its folder.
 
-The name of a folder says all that tells the runs of a grid apart, so a later call finds what an earlier one trained.
+The name of a folder holds everything in which the runs of a grid differ, so a later call finds the runs of an earlier one.
 """
 
 from __future__ import annotations
@@ -9,13 +9,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ssvi.methods.catalogue import METHODS
+from ssvi.comparison import facts
 from ssvi.training.recipe import FIELDS, Recipe, RecipeError
 from ssvi.training.run_folder import RunError, RunFolder
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedRun:
     """One run of the grid; `density` is None where the method does not aim at one."""
 
     recipe: Recipe
@@ -39,12 +39,12 @@ class Planned:
 
     @property
     def epochs(self) -> int:
-        """Epochs that it takes."""
+        """How many epochs the whole run has."""
         return self.recipe.all_epochs
 
     @property
     def epochs_done(self) -> int:
-        """Epochs that are trained."""
+        """How many of its epochs are trained."""
         if self.folder.finished:
             return self.epochs
         file = self.path / "metrics.jsonl"
@@ -53,10 +53,10 @@ class Planned:
 
 def plan(
     recipes: Sequence[Recipe], densities: Sequence[float] | None, seeds: Sequence[int], out: Path
-) -> list[Planned]:
-    """Every run of the methods, of which each has its recipe: once per seed and, where it aims at one, per density."""
+) -> list[PlannedRun]:
+    """The runs of a grid, from one recipe per method: one run per seed and, if the method aims at a density, per density."""
     return [
-        _planned(recipe.replace(seed=seed), density, out)
+        _planned_run(recipe.replace(seed=seed), density, out)
         for recipe in recipes
         for density in _densities(recipe, densities)
         for seed in seeds
@@ -65,31 +65,37 @@ def plan(
 
 def _densities(recipe: Recipe, asked: Sequence[float] | None) -> Sequence[float | None]:
     """Those that were asked for, or that of the recipe; a method that does not aim at one is trained once."""
-    if not METHODS[recipe.method].targets:
+    if not facts.aims_at_density(recipe.method):
         return [None]
     return [recipe.density] if asked is None else asked
 
 
-def _planned(recipe: Recipe, density: float | None, out: Path) -> Planned:
+def _planned_run(recipe: Recipe, density: float | None, out: Path) -> PlannedRun:
     if density is None:
-        return Planned(recipe, out / f"{recipe.method}-seed{recipe.seed}", None)
+        return PlannedRun(recipe, out / f"{recipe.method}-seed{recipe.seed}", None)
     recipe = recipe.replace(density=density)
-    return Planned(recipe, out / f"{recipe.method}-{recipe.density!r}-seed{recipe.seed}", recipe.density)
+    return PlannedRun(recipe, out / f"{recipe.method}-{recipe.density!r}-seed{recipe.seed}", recipe.density)
 
 
-def refuse_changes(runs: Sequence[Planned]) -> None:
+def refuse_changes(runs: Sequence[PlannedRun]) -> None:
     """An error if a folder of the grid holds a run of another recipe. The number of threads may differ."""
     for run in runs:
-        if run.begun and (changed := _changes(run)):
+        if run.begun and (changes := _changes(run)):
             raise RunError(
-                f"{run.path} holds a run with {changed}: choose another folder with --out, or delete {run.path}"
+                f"{run.path} holds a run with {changes}: choose another folder with --out, or delete {run.path}"
             )
 
 
-def _changes(run: Planned) -> str:
+def _changes(run: PlannedRun) -> str:
     try:
-        there = run.folder.recipe
+        trained = run.folder.recipe
     except RecipeError as error:
         raise RunError(f"{run.path}: recipe.toml is damaged or of another version of ssvi: {error}") from error
-    pairs = {name: (getattr(there, name), getattr(run.recipe, name)) for name in FIELDS if name != "threads"}
-    return ", ".join(f"{name}={old!r} (now {new!r})" for name, (old, new) in pairs.items() if old != new)
+    changed = differences(trained, run.recipe).items()
+    return ", ".join(f"{name}={old!r} (now {new!r})" for name, (old, new) in changed if name != "threads")
+
+
+def differences(old: Recipe, new: Recipe) -> dict[str, tuple[object, object]]:
+    """The fields in which two recipes differ, with the old value and the new one."""
+    pairs = {name: (getattr(old, name), getattr(new, name)) for name in FIELDS}
+    return {name: (before, after) for name, (before, after) in pairs.items() if before != after}

@@ -1,86 +1,38 @@
-"""The numbers of every run, and the runs over the seeds.
-
-Every number comes from `evaluate_run`, so it is counted by the same code for every method. Sparsity is the share of all weights
-of Linear and Conv layers that are gone, whatever the unit in which a method removes them.
-"""
+"""The rows of the tables: the runs that differ in the seed alone, with mean and standard deviation of their numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from statistics import fmean, stdev
-from typing import Any
 
-from ssvi.comparison.grid import Planned
-from ssvi.data import DataError
-from ssvi.evaluation import FinishedRun, evaluate_run, wording
-from ssvi.evaluation.progress import Track, quiet
-from ssvi.methods.catalogue import METHODS
-from ssvi.training.model_file import ModelFileError
-from ssvi.training.run_folder import RunError
+from ssvi.comparison import facts
+from ssvi.comparison.results import EvaluatedRun, RunResult
 
-Numbers = dict[str, Any]
-"""One run: its place in the grid, and its numbers or why it failed."""
+Value = Callable[[EvaluatedRun], float | None]
+"""A number of a run; None where the run does not have it."""
 
 
-def measure(
-    runs: Sequence[Planned], failures: Mapping[str, str], samples: int = 5, data_dir: Path | None = None,
-    track: Track = quiet,
-) -> list[Numbers]:  # fmt: skip
-    """The numbers of every run, kept in its folder as evaluation.json; those that failed have only "failed"."""
-    found = [_place(run) | _numbers(run, failures.get(run.name, ""), samples, data_dir, track) for run in runs]
-    dense = _dense_vi_flops(found)
-    return [run if "failed" in run else run | {"of_dense_vi": run["training_flops"] / dense} for run in found]
+@dataclass(frozen=True)
+class Spread:
+    """Mean, and standard deviation with n - 1; one value has no deviation."""
+
+    mean: float
+    std: float | None
 
 
-def _place(run: Planned) -> Numbers:
-    recipe = run.recipe
-    return {
-        "run": str(run.path),
-        "data": wording.data_name(recipe.data),
-        "method": recipe.method,
-        "density": run.density,
-        "seed": recipe.seed,
-        "unit": METHODS[recipe.method].unit,
-    }
+@dataclass(frozen=True)
+class RowSummary:
+    """A row with mean and standard deviation of every number, unrounded."""
 
-
-def _numbers(run: Planned, failure: str, samples: int, data_dir: Path | None, track: Track) -> Numbers:
-    if failure:
-        return {"failed": failure}
-    try:
-        opened = FinishedRun(run.path, data_dir)
-        found = _evaluation(opened, samples, track)
-    except (RunError, ModelFileError, DataError) as error:
-        return {"failed": str(error)}
-    cost = found["cost"]
-    peaks = [line["peak_memory_bytes"] for line in opened.folder.metrics() if "peak_memory_bytes" in line]
-    return {
-        "examples": found["examples"],
-        "samples": found["samples"],
-        **{key: made["value"] for key, made in found["metrics"].items()},
-        **cost,
-        "sparsity_of_sparse_layers": cost["sparsity"],
-        "sparsity": 1 - cost["live_weights"] / cost["weights"],
-        "peak_memory_bytes": max(peaks, default=None),
-    }
-
-
-def _evaluation(run: FinishedRun, samples: int, track: Track) -> dict[str, Any]:
-    """The kept one, if so many samples were asked for then; some networks have fewer to give."""
-    kept = run.read("evaluation.json", lambda found: found.get("asked") == samples and found["seed"] == 0)
-    if kept is None:
-        kept = evaluate_run(run, samples, 0, track) | {"asked": samples}
-        run.write("evaluation.json", kept)
-    return kept
-
-
-def _dense_vi_flops(runs: Sequence[Numbers]) -> float:
-    """Of the dense VI that was trained; else of the one that would have been."""
-    done = [run for run in runs if "failed" not in run]
-    trained = [run["training_flops"] for run in done if run["method"] == "vi"]
-    return fmean(trained) if trained else min((run["training_flops_dense_vi"] for run in done), default=1)
+    method: str
+    density: float | None
+    unit: str
+    data: str
+    seeds: int
+    failed: int
+    mean: dict[str, float]
+    std: dict[str, float | None]
 
 
 @dataclass(frozen=True)
@@ -91,48 +43,59 @@ class Row:
     density: float | None
     unit: str
     data: str
-    done: list[Numbers]
+    evaluated: tuple[EvaluatedRun, ...]
     failed: int
+    """How many of its runs failed."""
 
     @property
     def label(self) -> str:
         """The method, and the density where it aims at one."""
-        title = METHODS[self.method].title
+        title = facts.title(self.method)
         return title if self.density is None else f"{title}, density {self.density:g}"
 
     @property
     def seeds(self) -> str:
         """How many seeds the numbers are over."""
-        return f"{len(self.done)}" + (f" ({self.failed} failed)" if self.failed else "")
+        return f"{len(self.evaluated)}" + (f" ({self.failed} failed)" if self.failed else "")
 
-    def values(self, key: str) -> list[float]:
-        """A number of every seed that has it."""
-        return [run[key] for run in self.done if run.get(key) is not None]
+    def spread(self, value: Value) -> Spread | None:
+        """Mean and deviation of a number over the seeds that have it; None if no seed has it."""
+        return _spread([value(run) for run in self.evaluated])
 
-    def summary(self) -> Numbers:
-        """Mean and standard deviation of every number, unrounded."""
-        place = {"method": self.method, "density": self.density, "unit": self.unit, "data": self.data}
-        numbers = [key for run in self.done[:1] for key in run if key not in (*place, "run", "seed")]
-        spreads = {key: spread(self.values(key)) for key in numbers if self.values(key)}
-        return place | {"seeds": len(self.done), "failed": self.failed} | {
-            "mean": {key: mean for key, (mean, _) in spreads.items()},
-            "std": {key: std for key, (_, std) in spreads.items()},
-        }  # fmt: skip
+    def summary(self) -> RowSummary:
+        """Every number over the seeds."""
+        numbers = [run.numbers() for run in self.evaluated]
+        names = list(numbers[0]) if numbers else []
+        spreads = {name: over for name in names if (over := _spread([of_run[name] for of_run in numbers]))}
+        return RowSummary(
+            method=self.method,
+            density=self.density,
+            unit=self.unit,
+            data=self.data,
+            seeds=len(self.evaluated),
+            failed=self.failed,
+            mean={name: over.mean for name, over in spreads.items()},
+            std={name: over.std for name, over in spreads.items()},
+        )
 
 
-def rows(runs: Sequence[Numbers]) -> list[Row]:
-    """The runs that differ in nothing but the seed, together."""
-    groups: dict[tuple[str, float | None, str, str], list[Numbers]] = {}
+def rows(runs: Sequence[RunResult]) -> list[Row]:
+    """The runs that differ in the seed alone, together."""
+    groups: dict[tuple[str, float | None, str, str], list[RunResult]] = {}
     for run in runs:
-        groups.setdefault((run["method"], run["density"], run["unit"], run["data"]), []).append(run)
-    return [_row(place, group) for place, group in groups.items()]
+        at = run.place
+        groups.setdefault((at.method, at.density, at.unit, at.data), []).append(run)
+    return [_row(shared, group) for shared, group in groups.items()]
 
 
-def _row(place: tuple[str, float | None, str, str], group: list[Numbers]) -> Row:
-    done = [run for run in group if "failed" not in run]
-    return Row(*place, done, len(group) - len(done))
+def _row(shared: tuple[str, float | None, str, str], group: Sequence[RunResult]) -> Row:
+    evaluated = tuple(run for run in group if isinstance(run, EvaluatedRun))
+    return Row(*shared, evaluated, len(group) - len(evaluated))
 
 
-def spread(values: Sequence[float]) -> tuple[float, float | None]:
-    """Mean, and standard deviation with n - 1; one value has none."""
-    return fmean(values), stdev(values) if len(values) > 1 else None
+def _spread(values: Sequence[float | None]) -> Spread | None:
+    """Mean and standard deviation of the values that are there; None if there is none."""
+    there = [value for value in values if value is not None]
+    if not there:
+        return None
+    return Spread(fmean(there), stdev(there) if len(there) > 1 else None)

@@ -1,56 +1,113 @@
-"""Tuning: the same number of trials for every method, judged on the validation images alone."""
+"""Tuning: the same number of trials for every method, evaluated on the validation images alone."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
-from ssvi.comparison.grid import Planned
-from ssvi.comparison.trials import FLOORS, TRIALS
+from ssvi.comparison.grid import PlannedRun
+from ssvi.comparison.trials import BUDGET, Settings, followers, sparsity_floor, trials_of
 from ssvi.evaluation import FinishedRun
 from ssvi.evaluation.cost import weights
 from ssvi.evaluation.progress import Track, quiet
-from ssvi.inference.evaluate import score
-from ssvi.methods.catalogue import METHODS
-from ssvi.training.recipe import Recipe
-
-Trial = dict[str, Any]
-"""A trial: its method, number, settings, and what came of it on the validation images."""
+from ssvi.inference.evaluate import evaluate
+from ssvi.training.recipe import Recipe, toml
 
 
-def plan_trials(recipes: Sequence[Recipe], out: Path) -> list[Planned]:
+@dataclass(frozen=True)
+class ValidationResult:
+    """The quality on the validation images, as validation.json keeps it in the run folder."""
+
+    samples: int
+    nll: float
+    accuracy: float
+    examples: int
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One trial of a method: its settings, and the network that they gave, evaluated on the validation images."""
+
+    method: str
+    trial: int
+    settings: Settings
+    sparsity: float
+    nll: float
+    accuracy: float
+    examples: int
+
+
+@dataclass(frozen=True)
+class Tuning:
+    """All trials, the best one of each method, and the trials that failed."""
+
+    budget: int
+    trials: list[Trial]
+    best: dict[str, Trial]
+    failed: dict[str, str]
+    """Why each of them failed, by the name of its folder."""
+
+
+def plan_trials(recipes: Sequence[Recipe], out: Path) -> list[PlannedRun]:
     """The trials of each method, each in its folder METHOD-trialN."""
     return [
-        Planned(recipe.replace(**changes), out / f"{recipe.method}-trial{i}", recipe.density)
+        PlannedRun(recipe.replace(**settings), out / f"{recipe.method}-trial{i}", recipe.density)
         for recipe in recipes
-        for i, changes in enumerate(TRIALS[recipe.method])
+        for i, settings in enumerate(trials_of(recipe.method))
     ]
 
 
-def judge(run: Planned, samples: int, data_dir: Path | None, track: Track = quiet) -> Trial:
+def evaluate_trials(
+    runs: Sequence[PlannedRun], failures: Mapping[str, str], samples: int, data_dir: Path | None, track: Track = quiet
+) -> Tuning:
+    """Evaluate the trials that did not fail, and choose the best of each method."""
+    trials = [evaluate_trial(run, samples, data_dir, track) for run in runs if run.name not in failures]
+    methods = dict.fromkeys(trial.method for trial in trials)
+    winners = {method: best([trial for trial in trials if trial.method == method]) for method in methods}
+    return Tuning(BUDGET, trials, winners, dict(failures))
+
+
+def evaluate_trial(run: PlannedRun, samples: int, data_dir: Path | None, track: Track = quiet) -> Trial:
     """NLL and accuracy of the finished network on its validation images, and how sparse it is."""
-    opened, number = FinishedRun(run.path, data_dir), int(run.name.rpartition("trial")[2])
-    kept = opened.read("validation.json", lambda found: found["samples"] == samples)
+    finished, number = FinishedRun(run.path, data_dir), int(run.name.rpartition("trial")[2])
+    validation = _validation(finished, samples, run.name, track)
+    return Trial(
+        method=run.recipe.method,
+        trial=number,
+        settings=trials_of(run.recipe.method)[number],
+        sparsity=weights(finished.net).sparsity_of_all,
+        nll=validation.nll,
+        accuracy=validation.accuracy,
+        examples=validation.examples,
+    )
+
+
+def _validation(run: FinishedRun, samples: int, name: str, track: Track) -> ValidationResult:
+    """The kept result, if it is of as many samples; otherwise a new one, which is kept."""
+    kept = run.read(ValidationResult, "validation.json", lambda result: result.samples == samples)
     if kept is None:
-        found = score(opened.outputs(opened.validation, samples, 0, run.name, track))
-        kept = {"samples": samples, "nll": found.nll, "accuracy": found.accuracy, "examples": found.examples}
-        opened.write("validation.json", kept)
-    method = run.recipe.method
-    return {
-        "method": method,
-        "trial": number,
-        "settings": TRIALS[method][number],
-        "sparsity": weights(opened.net)["sparsity_of_all"],
-        **{key: kept[key] for key in ("nll", "accuracy", "examples")},
-    }
+        quality = evaluate(run.net, track(run.batches(run.validation), name), samples)
+        kept = ValidationResult(samples, quality.nll, quality.accuracy, quality.examples)
+        run.write("validation.json", kept)
+    return kept
 
 
 def best(trials: Sequence[Trial]) -> Trial:
     """The lowest validation NLL among the trials of a method that are sparse enough; if none is, the sparsest."""
-    facts = METHODS[trials[0]["method"]]
-    floor = 0.0 if facts.targets or facts.unit == "none" else FLOORS[facts.unit]
-    enough = [trial for trial in trials if trial["sparsity"] >= floor]
-    if not enough:
-        return max(trials, key=lambda trial: trial["sparsity"])
-    return min(enough, key=lambda trial: trial["nll"])
+    floor = sparsity_floor(trials[0].method)
+    sparse_enough = [trial for trial in trials if trial.sparsity >= floor]
+    if not sparse_enough:
+        return max(trials, key=lambda trial: trial.sparsity)
+    return min(sparse_enough, key=lambda trial: trial.nll)
+
+
+def recipe_tables(winners: Mapping[str, Trial]) -> str:
+    """The best settings of each method, as the tables of a recipe file."""
+    own = {method: trial.settings for method, trial in winners.items()}
+    shared = {follower: trial.settings for method, trial in winners.items() for follower in followers(method)}
+    return "\n\n".join(_recipe_table(method, settings) for method, settings in (own | shared).items())
+
+
+def _recipe_table(method: str, settings: Settings) -> str:
+    return "\n".join([f"[{method}]", *(f"{key} = {toml(value)}" for key, value in settings.items())])

@@ -5,14 +5,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeVar
 
 from ssvi.data import DataError
 from ssvi.evaluation import FinishedRun, evaluate_ood, evaluate_run, layer_rows
 from ssvi.evaluation.ood import NOISE, file_name
 from ssvi.evaluation.progress import Track, quiet
+from ssvi.evaluation.results import CorruptionResult, OODResult, RunEvaluation
 from ssvi.methods.catalogue import METHODS
 from ssvi.report.images import thumbnail
+from ssvi.training.records import without_defaults
+
+T = TypeVar("T")
 
 
 @dataclass
@@ -55,10 +59,11 @@ def gather(
 
 
 def _gather(series: int, name: str, run: FinishedRun, samples: int, seed: int, track: Track) -> Gathered:
-    evaluation = run.read("evaluation.json") or _computed(
-        run, "evaluation.json", evaluate_run(run, samples, seed, track)
+    evaluation = without_defaults(
+        run.read(RunEvaluation, "evaluation.json")
+        or _computed(run, "evaluation.json", evaluate_run(run, samples, seed, track))
     )
-    outside = run.read_all("ood-*.json")
+    outside = run.read_all(OODResult, "ood-*.json")
     if not outside:
         found = evaluate_ood(run, (NOISE,), samples, seed, track)[NOISE]
         outside = [_computed(run, file_name(NOISE), found)]
@@ -71,14 +76,14 @@ def _gather(series: int, name: str, run: FinishedRun, samples: int, seed: int, t
         run.classes,
         run.folder.metrics(),
         evaluation,
-        outside,
-        run.read("corruption.json"),
-        layer_rows(run.net),
+        without_defaults(outside),
+        without_defaults(run.read(CorruptionResult, "corruption.json")),
+        without_defaults(layer_rows(run.net)),
         _pictures(run, evaluation),
     )
 
 
-def _computed(run: FinishedRun, file: str, result: dict[str, Any]) -> dict[str, Any]:
+def _computed(run: FinishedRun, file: str, result: T) -> T:
     run.write(file, result)
     return result
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ssvi.evaluation import wording
+from ssvi.evaluation.results import Cost, Estimate, LayerRow
 from ssvi.evaluation.wording import METRIC, RANKING, interval, number
 from ssvi.report.gather import Gathered
 
@@ -40,7 +41,7 @@ def _quality(evaluation: dict[str, Any], key: str) -> Cell:
     """The value, its interval, and what one network has: the posterior mean, or the last one of a mixture."""
     made, one = evaluation["metrics"][key], number(key, evaluation["at_mean"][key])
     where = "at the mean" if evaluation["point"] == "posterior mean" else evaluation["point"]
-    return Cell(number(key, made["value"]), f"{interval(key, made)}; {where} {one}")
+    return Cell(number(key, made["value"]), f"{interval(key, Estimate(**made))}; {where} {one}")
 
 
 def cost(runs: Sequence[Gathered]) -> Table:
@@ -88,7 +89,9 @@ def corruption(runs: Sequence[Gathered]) -> Table:
 
 def layers(run: Gathered) -> Table:
     """What training made of each layer."""
-    return Table(wording.LAYER, [[Cell(text) for text in wording.layer(row)] for row in run.layers], names=2)
+    return Table(
+        wording.LAYER, [[Cell(text) for text in wording.layer(LayerRow(**row))] for row in run.layers], names=2
+    )
 
 
 def recipe(runs: Sequence[Gathered], *, differing: bool) -> Table:
@@ -102,7 +105,7 @@ def recipe(runs: Sequence[Gathered], *, differing: bool) -> Table:
 
 
 def _against_dense(cost: dict[str, Any], key: str) -> Cell:
-    own, dense = cost[key], wording.dense_vi(cost, key)
+    own, dense = cost[key], wording.dense_vi(Cost(**cost), key)
     if own == dense:
         return Cell(wording.count(own))
     less = f", {wording.times_less(dense, own)}" if own < dense else ""

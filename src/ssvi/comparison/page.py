@@ -1,0 +1,67 @@
+"""The tables as a section of a Markdown page, between two markers, so that a later comparison replaces the section."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+from ssvi.comparison.context import Context
+from ssvi.comparison.rows import Row
+from ssvi.comparison.tables import Table, tables
+from ssvi.training.run_folder import RunError
+
+NOTE = (
+    "Training FLOPs are counted by one counter for all methods (2 per multiply-accumulate); they are not those of the "
+    "paper, see docs/differences.md. Sparsity is the share of all weights that are gone, the unit is what a method removes."
+)
+
+
+def section(name: str, context: Context, rows: Sequence[Row]) -> str:
+    """The tables as Markdown, with what made them, between the markers of the recipe `name`."""
+    start, end = _markers(name)
+    epochs = ", ".join(map(str, sorted(set(context.epochs.values()))))
+    text = f"## {name}: {context.model} on {context.data}, epochs: {epochs}\n\n`{context.command}`\n\n"
+    return f"{start}\n{text}{_conditions(context, rows)}\n{''.join(map(_markdown, tables(rows)))}\n{end}\n"
+
+
+def _conditions(context: Context, rows: Sequence[Row]) -> str:
+    """Date, machine, images, samples and seeds in a sentence."""
+    machine, seeds = context.machine, ", ".join(map(str, context.seeds))
+    images = next((f"{run.examples:,} test images, " for row in rows for run in row.evaluated), "")
+    return (
+        f"{context.date}, {machine.processor}, {machine.cores} cores, torch {machine.torch}; {images}"
+        f"{context.samples} samples of theta, seeds {seeds}. Mean ± standard deviation over the seeds; up to "
+        f"{context.jobs} runs shared the machine.\n{NOTE}"
+    )
+
+
+def _markdown(table: Table) -> str:
+    lines = [table.head, ["---"] * len(table.head), *table.rows]
+    return f"\n### {table.title}\n\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines)
+
+
+def _markers(name: str) -> tuple[str, str]:
+    return f"<!-- compare {name} -->", f"<!-- end compare {name} -->"
+
+
+def write_section(file: Path, name: str, text: str) -> None:
+    """Put the section into a page: in place of the one between its markers, or at the end."""
+    page = file.read_text(encoding="utf-8") if file.exists() else ""
+    part = file.with_name(file.name + ".part")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        part.write_text(_with_section(page, name, text, file), encoding="utf-8")
+        os.replace(part, file)
+    except OSError as error:
+        raise RunError(f"--write {file} cannot be written: {error}") from error
+
+
+def _with_section(page: str, name: str, text: str, file: Path) -> str:
+    start, end = _markers(name)
+    counts = page.count(start), page.count(end)
+    if counts == (0, 0):
+        return f"{page.rstrip()}\n\n{text}" if page.strip() else text
+    if counts != (1, 1) or page.index(start) > page.index(end):
+        raise RunError(f"--write {file} needs '{start}' once and '{end}' once after it, or neither: mend the page")
+    return page[: page.index(start)] + text.rstrip("\n") + page[page.index(end) + len(end) :]

@@ -1,0 +1,89 @@
+"""One training run as a process: its command line, its log files, and the lock on its folder.
+
+A run writes to stdout.log and stderr.log in its folder. As long as it trains, stdout.log is locked, so a second comparison
+does not train in the same folder.
+
+The lock must belong to the training process: if the comparison is killed, the run goes on, and its folder must stay locked.
+So we lock the open file that becomes the standard output of the process (`flock`): the process inherits the lock and
+the operating system frees it when the process ends. The package filelock cannot do this: it does not hand its open file
+to another process, and when it is released it unlocks the file for both. This needs `fcntl`, which Windows does not have.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import IO
+
+from ssvi.comparison.grid import PlannedRun, differences
+from ssvi.training import recipe as config
+from ssvi.training.recipe import Recipe
+from ssvi.training.run_folder import RunError
+
+LINES = 6
+"""How many of the last lines of stderr.log say why a run failed."""
+
+Process = subprocess.Popen[bytes]
+
+
+class FolderLockedError(RunError):
+    """Another process trains in the folder."""
+
+
+def start_process(run: PlannedRun, recipe: str, data_dir: Path | None) -> Process:
+    """Start or continue the run in a process of its own; an error if another process trains in its folder."""
+    run.path.mkdir(parents=True, exist_ok=True)
+    with open(run.path / "stdout.log", "ab") as log, open(run.path / "stderr.log", "ab") as errors:
+        _lock(log, run.path)
+        log.truncate(0)
+        errors.truncate(0)
+        return subprocess.Popen(  # in a session of its own: Ctrl-C does not reach it, only our own signal does
+            command(run, recipe, data_dir),
+            stdin=subprocess.DEVNULL, stdout=log, stderr=errors, start_new_session=True,
+        )  # fmt: skip
+
+
+def _lock(log: IO[bytes], folder: Path) -> None:
+    """Lock the log file until the process that writes to it has ended."""
+    try:
+        import fcntl
+    except ImportError as error:
+        raise RunError(
+            f"`ssvi compare` and `ssvi tune` lock run folders with fcntl, which {sys.platform} does not have: "
+            "use Linux or macOS (WSL on Windows), or train each run with `ssvi train`"
+        ) from error
+    try:
+        fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        raise FolderLockedError(f"another process trains in {folder}: wait until it ends, and call again") from error
+
+
+def failure(run: PlannedRun, exit_code: int) -> str:
+    """Why the process of this run failed, by the end of stderr.log; empty if it did not fail."""
+    if exit_code == 0 and run.folder.finished:
+        return ""
+    lines = (run.path / "stderr.log").read_text(errors="replace").strip().splitlines()
+    return "\n".join(lines[-LINES:]) or f"exit code {exit_code}, and nothing in stderr.log"
+
+
+def command(run: PlannedRun, recipe: str, data_dir: Path | None) -> list[str]:
+    """The command `ssvi train` that starts the run or, if its folder holds one, continues it."""
+    what = ["--resume", str(run.path)]
+    if not run.begun:
+        what = [recipe, *flags(config.load(recipe, run.recipe.method), run.recipe), "--out", str(run.path)]
+    where = [] if data_dir is None else ["--data-dir", str(data_dir)]
+    return [sys.executable, "-m", "ssvi", "train", *what, *where, "--json"]
+
+
+def flags(base: Recipe, target: Recipe) -> list[str]:
+    """The flags that turn the recipe of the method into the target."""
+    changed = {name: new for name, (_, new) in differences(base, target).items() if name != "method"}
+    return [f"--method={target.method}", *(_flag(name, value) for name, value in changed.items())]
+
+
+def _flag(field: str, value: object) -> str:
+    name = field.replace("_", "-")
+    if isinstance(value, bool):
+        return f"--{name}" if value else f"--no-{name}"
+    return f"--{name}={','.join(value) if isinstance(value, tuple) else value}"

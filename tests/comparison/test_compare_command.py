@@ -1,0 +1,82 @@
+"""`ssvi compare` on the command line: it trains, prints and writes, and takes signals and mistakes well."""
+
+import fcntl
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from click.testing import CliRunner
+from grids import SMALL, planned
+
+from ssvi.cli import cli
+from ssvi.comparison import processes
+
+
+def test_the_command_trains_once_prints_and_writes(tmp_path):
+    out, page = tmp_path / "out", tmp_path / "page.md"
+    words = ["compare", "digits", *SMALL, "--methods", "ssvi,vi", "--seeds", "3", "--samples", "2", "--jobs", "2"]
+    words += ["--out", str(out), "--json", "--write", str(page)]
+    done = subprocess.run(
+        [sys.executable, "-m", "ssvi", *words], capture_output=True, text=True, check=True, timeout=110,
+        env=os.environ | {"OMP_NUM_THREADS": "1"},
+    )  # fmt: skip
+    told = json.loads(done.stdout)
+    assert "vi-seed3: trained" in done.stderr
+    assert [(run["method"], run["seed"]) for run in told["runs"]] == [("ssvi", 3), ("vi", 3)]
+    dense = told["rows"][1]["mean"]
+    assert dense["of_dense_vi"] == 1
+    assert dense["training_flops"] == dense["training_flops_dense_vi"]
+    assert f"`ssvi {' '.join(words)}`" in page.read_text()
+    assert "ssvi-0.05-seed3" in (out / "report.html").read_text()
+    again = CliRunner().invoke(cli, words, catch_exceptions=False)
+    assert json.loads(again.stdout)["runs"] == told["runs"]
+    assert "trained" not in again.stderr
+
+
+def test_a_folder_in_which_another_process_trains_is_left_alone_and_reported(tmp_path, monkeypatch):
+    monkeypatch.setattr(processes, "command", lambda run, *more: pytest.fail(f"{run.name} is trained"))
+    folder = tmp_path / "ssvi-0.05-seed0"
+    folder.mkdir()
+    words = ["compare", "digits", *SMALL, "--methods", "ssvi", "--seeds", "0", "--out", str(tmp_path)]
+    with open(folder / "stdout.log", "wb") as log:
+        fcntl.flock(log, fcntl.LOCK_EX)
+        said = CliRunner().invoke(cli, words)
+    assert said.exit_code == 1
+    assert f"failed: {folder}" in said.stderr
+    assert "another process trains in" in said.stderr
+    assert "0 (1 failed)" in said.stdout
+
+
+def test_a_signal_lets_the_runs_save(tmp_path):
+    words = [sys.executable, "-m", "ssvi", "compare", "digits", "--methods", "ssvi", "--width", "4", "--out", tmp_path]
+    process = subprocess.Popen([*words, "--epochs", "2000", "--jobs", "2"], stderr=subprocess.PIPE, text=True)
+    runs = planned(tmp_path, "ssvi", seeds=(0, 1, 2), epochs=2000)
+    end = time.monotonic() + 60
+    while not all(run.epochs_done for run in runs[:2]) and time.monotonic() < end:
+        time.sleep(0.1)
+    process.send_signal(signal.SIGTERM)
+    _, said = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert said == "SIGTERM: saved; 0 of 3 runs are finished, the same command goes on\n"
+    assert [run.begun for run in runs] == [True, True, False]
+    assert all("go on with" in (run.path / "stderr.log").read_text() for run in runs[:2])
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--methods", "ssvi,lasso"), "lasso: take some of ssvi"),
+        (("--densities", "a"), "'a': give numbers such as 0.05,0.1"),
+        (("--seeds", ","), "',': give whole numbers such as 0,1,2"),
+        (("--seed", "1"), "--seeds"),
+    ],
+)
+def test_mistakes_name_the_flag(words, message, tmp_path):
+    said = CliRunner().invoke(cli, ["compare", "digits", "--out", str(tmp_path / "out"), *words])
+    assert said.exit_code == 2
+    assert message in said.output
+    assert not (tmp_path / "out").exists()

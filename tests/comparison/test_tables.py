@@ -1,0 +1,24 @@
+"""Mean and standard deviation over the seeds, in the cells of the tables and unrounded."""
+
+import pytest
+from grids import HAND_MADE
+
+from ssvi import comparison
+
+
+def test_mean_and_standard_deviation_by_hand():
+    tables = {title: [dict(zip(head, row, strict=True)) for row in rows]
+              for title, head, rows in comparison.tables(comparison.rows(HAND_MADE))}  # fmt: skip
+    one, two, costs = tables.values()
+    # 90, 92, 97: mean 93, squares 9 + 1 + 16 = 26, 26 / 2 = 13, root 3.61
+    assert (one[0]["model"], one[0]["accuracy"], one[0]["seeds"]) == ("SSVI, density 0.05", "93.00% ± 3.61%", "3")
+    assert (one[1]["accuracy"], one[1]["ECE (Guo, top label)"]) == ("95.00%", "0.0123")
+    assert (one[0]["unit"], one[1]["unit"]) == ("weight", "-")
+    assert one[0]["marginal calibration error (the paper's ECE)"] == "0.5000 ± 0.0000"
+    assert [row["loss (NLL)"] for row in two] == ["0.4000 ± 0.2000"]
+    assert two[0]["training FLOPs"] == "2k"
+    assert (costs[0]["wall-clock of training"], costs[0]["peak memory (bytes)"]) == ("3.0 s ± 2.6 s", "4G ± 1G")
+    assert costs[1]["peak memory (bytes)"] == "-"
+    summary = comparison.rows(HAND_MADE)[0].summary()
+    assert summary.mean["accuracy"] == pytest.approx(0.93, abs=1e-15)
+    assert summary.std["accuracy"] == pytest.approx(0.0013**0.5, abs=1e-15)
