@@ -51,7 +51,8 @@ def test(directory: Path) -> int:
     library.DIRECTORY = directory
     skip = "not opcheck and not compiled and not forked"  # of torch and the operating system, not of the kernels
     files = [
-        str(ROOT / "tests" / "kernels" / f"test_native_{name}.py") for name in ("kernels", "ops", "batchnorm", "noise", "select")
+        str(ROOT / "tests" / "kernels" / f"test_native_{name}.py")
+        for name in ("kernels", "ops", "batchnorm", "noise", "select")
     ]
     return pytest.main(["-p", "no:cacheprovider", "-q", "-x", "-k", skip, *files])
 

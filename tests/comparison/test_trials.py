@@ -1,10 +1,10 @@
 """What tuning tries: the same number of different settings for every method, each of which is a recipe."""
 
 import pytest
-
-from ssvi import comparison
 from ssvi.comparison.trials import BUDGET, LIKE, TRIALS
 from ssvi.methods.catalogue import METHODS
+
+from ssvi import comparison
 from ssvi.training import recipe as config
 
 

@@ -5,11 +5,11 @@ import tomllib
 
 import pytest
 from small_runs import finished
+from ssvi.comparison.trials import TRIALS
 
 import ssvi
 from ssvi import comparison
 from ssvi.comparison import PlannedRun, Trial
-from ssvi.comparison.trials import TRIALS
 from ssvi.evaluation import FinishedRun
 
 

@@ -4,16 +4,22 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-from ssvi.training import recipe as config
-from ssvi.training.run import start
+from ssvi.training import recipe_files
+from ssvi.training.finish import finish
+from ssvi.training.recipe import Recipe
+from ssvi.training.start import start
+
+
+def train(recipe: Recipe, folder: Path) -> Path:
+    """Train a recipe to its end; returns the folder."""
+    run = start(recipe, folder)
+    run.train()
+    finish(run)
+    return folder
 
 
 @cache
 def finished(method: str = "ssvi", **changes: object) -> Path:
     """The folder of a run of two epochs; read it, and copy it before you change it."""
-    recipe = config.load("digits").replace(method=method, epochs=2, width=8, **changes)
-    folder = Path(tempfile.mkdtemp(prefix="ssvi-test-")) / method
-    run = start(recipe, folder)
-    run.train(lambda numbers: None, lambda line: None)
-    run.finish()
-    return folder
+    recipe = recipe_files.load("digits").replace(method=method, epochs=2, width=8, **changes)
+    return train(recipe, Path(tempfile.mkdtemp(prefix="ssvi-test-")) / method)

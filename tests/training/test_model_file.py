@@ -7,7 +7,7 @@ from torch import nn
 
 import ssvi
 from ssvi.nn.models import resnet18
-from ssvi.training import model_file as saving
+from ssvi.training import model_file
 from ssvi.training.model_file import ModelFileError
 
 
@@ -33,28 +33,28 @@ def test_a_users_own_network_comes_back(tmp_path):
     with torch.no_grad():
         bnn.a.posterior.rho.normal_()
         bnn.norm.running_mean.normal_()
-    saving.save(bnn, tmp_path / "m.safetensors")
-    again = saving.load(tmp_path / "m.safetensors", net=Tied())
+    model_file.save(bnn, tmp_path / "m.safetensors")
+    again = model_file.load(tmp_path / "m.safetensors", net=Tied())
     assert_same(bnn, again)
     assert again.a.posterior is again.b.posterior
     assert again.a.posterior.prior_sigma == 0.3
     with pytest.raises(ModelFileError, match=r"load\(path, net=your_plain_network\)"):
-        saving.load(tmp_path / "m.safetensors")
+        model_file.load(tmp_path / "m.safetensors")
     with pytest.raises(ModelFileError, match="does not have: a, b"):
-        saving.load(tmp_path / "m.safetensors", net=nn.Linear(6, 6))
+        model_file.load(tmp_path / "m.safetensors", net=nn.Linear(6, 6))
 
 
 @pytest.mark.parametrize("options", [{"density": 1.0}, {"density": 0.3, "keep_dense": ("conv1",), "skip": ("linear",)}])
 def test_dense_and_skipped_layers(options, tmp_path):
     bnn = ssvi.to_bnn(resnet18(width=4), **options)
-    saving.save(bnn, tmp_path / "m.safetensors")
-    assert_same(bnn, saving.load(tmp_path / "m.safetensors", net=resnet18(width=4)))
+    model_file.save(bnn, tmp_path / "m.safetensors")
+    assert_same(bnn, model_file.load(tmp_path / "m.safetensors", net=resnet18(width=4)))
 
 
 def test_the_file_of_resnet18_at_95_percent_is_a_twelfth_of_dense_vi(tmp_path):
     net = resnet18()
     for name, density in (("sparse", 0.05), ("dense", 1.0)):
-        saving.save(ssvi.to_bnn(net, density, keep_dense=("conv1",)), tmp_path / name)
+        model_file.save(ssvi.to_bnn(net, density, keep_dense=("conv1",)), tmp_path / name)
     sparse, dense = ((tmp_path / name).stat().st_size for name in ("sparse", "dense"))
     assert sparse <= dense / 12
 
@@ -62,21 +62,21 @@ def test_the_file_of_resnet18_at_95_percent_is_a_twelfth_of_dense_vi(tmp_path):
 def test_files_that_are_not_models(tmp_path):
     path = tmp_path / "m.safetensors"
     with pytest.raises(ModelFileError, match="no finished model"):
-        saving.load(tmp_path)
+        model_file.load(tmp_path)
     path.write_bytes(b"nonsense")
     with pytest.raises(ModelFileError, match="damaged or not a model file"):
-        saving.load(path)
+        model_file.load(path)
     save_file({"a": torch.zeros(3)}, path)
     with pytest.raises(ModelFileError, match="not written by ssvi"):
-        saving.load(path)
-    saving.save(ssvi.to_bnn(nn.Linear(8, 8), 0.5), path)
+        model_file.load(path)
+    model_file.save(ssvi.to_bnn(nn.Linear(8, 8), 0.5), path)
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) - 10])
     with pytest.raises(ModelFileError, match="damaged"):
-        saving.load(path, net=nn.Linear(8, 8))
+        model_file.load(path, net=nn.Linear(8, 8))
     save_file(load_file_of(whole, tmp_path), path, {"ssvi": '{"format": 99}'})
     with pytest.raises(ModelFileError, match="format 99, this version reads 2"):
-        saving.load(path)
+        model_file.load(path)
 
 
 def load_file_of(content: bytes, folder) -> dict[str, torch.Tensor]:

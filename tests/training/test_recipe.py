@@ -2,60 +2,66 @@
 
 import pytest
 
+from ssvi import methods
 from ssvi.cli.train import resolve
-from ssvi.training import build
-from ssvi.training import recipe as config
-from ssvi.training.parts import parts as parts_of
-from ssvi.training.recipe import Recipe, RecipeError
+from ssvi.methods.base import begin
+from ssvi.methods.job import Job, Training
+from ssvi.nn.models import mlp
+from ssvi.training import recipe_files
+from ssvi.training.recipe import Recipe, RecipeError, all_fields, fields_of, from_mapping
 
 
-@pytest.mark.parametrize("name", config.names())
+def training_of(recipe: Recipe, train_size: int, steps_per_epoch: int) -> Training:
+    """What trains a small network by this recipe."""
+    job = Job(
+        recipe.settings, recipe.lr, recipe.epochs, recipe.per_epoch, recipe.seed, train_size, steps_per_epoch,
+        fresh=lambda: mlp(size=8, width=8), inputs=lambda: iter(()), states=None,
+    )  # fmt: skip
+    return begin(methods.get(recipe.method), job)
+
+
+@pytest.mark.parametrize("name", recipe_files.names())
 def test_every_recipe_loads_and_survives_a_round_trip(name):
-    recipe = config.load(name)
-    assert config.parse(recipe.to_toml(), name) == recipe
+    recipe = recipe_files.load(name)
+    assert recipe_files.parse(recipe.to_toml(), name) == recipe
 
 
 def test_the_recipes_of_the_issue_are_there():
     wanted = {"digits", "fashion", "cifar10", "cifar100", "cifar10-paper", "cifar100-paper", "cifar10-cpu"}
-    assert wanted <= set(config.names())
-    assert all(len(line) > 20 for line in config.names().values()), "each says what it is"
+    assert wanted <= set(recipe_files.names())
+    assert all(len(line) > 20 for line in recipe_files.names().values()), "each says what it is"
 
 
 def test_the_paper_recipe_has_the_authors_settings():
-    paper = config.load("cifar100-paper")
-    assert (paper.density, paper.epochs, paper.batch_size, paper.lr, paper.weight_decay) == (0.1, 200, 128, 0.01, 5e-4)
-    assert (paper.prior_sigma, paper.beta_max, paper.sigma_init, paper.sigma_map) == (0.005, 0.01, 6e-4, "softplus")
-    assert (paper.every, paper.rate, paper.until, paper.skip_step, paper.fresh_sigma) == (
-        100,
-        0.3,
-        0.75,
-        True,
-        "mean_rho",
-    )
+    authors = {
+        "density": 0.1, "epochs": 200, "batch_size": 128, "lr": 0.01, "weight_decay": 5e-4, "prior_sigma": 0.005,
+        "beta_max": 0.01, "sigma_init": 6e-4, "sigma_map": "softplus", "every": 100, "rate": 0.3, "until": 0.75,
+        "skip_step": True, "fresh_sigma": "mean_rho",
+    }  # fmt: skip
+    paper = recipe_files.load("cifar100-paper").values
+    assert {name: paper[name] for name in authors} == authors
 
 
 def test_per_epoch_schedules_are_the_authors():
     """beta = beta_max * min(2 epoch / epochs, 1) with epoch from 1, and a learning rate that is constant in an epoch."""
-    recipe = config.load("cifar10-paper").replace(model="mlp", width=8, epochs=4)
-    net = build.trained(recipe, build.network(recipe, 10, 1, 8))
-    parts = parts_of(recipe, net, train_size=100, steps_per_epoch=3)
-    beta = [parts.loss.beta(step) for step in range(12)]
+    recipe = recipe_files.load("cifar10-paper").replace(model="mlp", width=8, epochs=4)
+    training = training_of(recipe, train_size=100, steps_per_epoch=3)
+    beta = [training.loss.beta(step) for step in range(12)]
     assert beta == pytest.approx([0.005] * 3 + [0.01] * 9)
     rates = []
     for _ in range(12):
-        rates.append(parts.decay.get_last_lr()[0])
-        parts.optimizer.step()
-        parts.decay.step()
+        rates.append(training.scheduler.get_last_lr()[0])
+        training.optimizer.step()
+        training.scheduler.step()
     assert rates == pytest.approx([0.01] * 3 + [0.01 * 0.853553] * 3 + [0.005] * 3 + [0.01 * 0.146447] * 3, rel=1e-5)
 
 
 def test_sigma_has_its_own_learning_rate_and_no_weight_decay():
-    recipe = Recipe(sigma_lr=0.3, weight_decay=0.1)
-    net = build.trained(recipe, build.network(recipe, 10, 1, 8))
-    rest, sigma = parts_of(recipe, net, 100, 5).optimizer.param_groups
+    training = training_of(Recipe().replace(sigma_lr=0.3, weight_decay=0.1), 100, 5)
+    rest, sigma = training.optimizer.param_groups
     assert (rest["initial_lr"], rest["weight_decay"]) == (0.05, 0.1)
     assert (sigma["initial_lr"], sigma["weight_decay"]) == (0.3, 0.0)
-    assert {id(p) for p in sigma["params"]} == {id(m.rho) for m in net.modules() if hasattr(m, "rho")}
+    assert {id(p) for p in sigma["params"]} == {id(m.rho) for m in training.net.modules() if hasattr(m, "rho")}
 
 
 @pytest.mark.parametrize(
@@ -69,26 +75,86 @@ def test_sigma_has_its_own_learning_rate_and_no_weight_decay():
         ({"per_epoch": 1}, "per_epoch=1 must be of type bool"),
         ({"method": "hmc"}, "method='hmc' must be one of ssvi, vi"),
         ({"warmup": 2.0}, "warmup=2.0 must be in"),
+        ({"removal": "largest"}, "removal='largest' must be one of abs_mu"),
+        ({"mu_init": "zeros"}, "mu_init='zeros' must be 'net' or a number"),
+        ({"lr": float("inf")}, "lr=inf must be positive"),
+        ({"seed": -1}, "seed=-1 must be 0 or more"),
     ],
 )
 def test_mistakes_are_named(values, message):
     with pytest.raises(RecipeError, match=message):
-        config.from_mapping(values)
+        from_mapping(values)
 
 
 def test_a_missing_recipe_suggests_the_nearest(tmp_path):
     with pytest.raises(RecipeError, match="did you mean 'cifar10-cpu'"):
-        config.load("cifar10-gpu")
+        recipe_files.load("cifar10-gpu")
     bad = tmp_path / "bad.toml"
     bad.write_text("lr = ")
     with pytest.raises(RecipeError, match=r"bad\.toml is not TOML"):
-        config.load(bad)
+        recipe_files.load(bad)
 
 
 def test_flags_override_the_file(tmp_path):
     file = tmp_path / "mine.toml"
     file.write_text('lr = 1\nkeep_dense = ["a", "b"]\n')
     recipe = resolve(str(file), {"keep_dense": "x,y", "epochs": 3}, sparsity=0.9)
-    assert (recipe.lr, recipe.keep_dense, recipe.epochs, recipe.density) == (1.0, ("x", "y"), 3, pytest.approx(0.1))
+    assert (recipe.lr, recipe.epochs) == (1.0, 3)
+    assert (recipe.settings.keep_dense, recipe.settings.density) == (("x", "y"), pytest.approx(0.1))
     with pytest.raises(RecipeError, match="not both"):
         resolve("digits", {"density": 0.1}, sparsity=0.9)
+
+
+def test_a_table_of_a_recipe_is_for_its_method_alone(tmp_path):
+    file = tmp_path / "own.toml"
+    file.write_text('lr = 0.5\n[vd]\nlr = 0.25\noptimizer = "adam"\n')
+    assert recipe_files.load(file).lr == 0.5
+    assert recipe_files.load(file, "vi").settings.optimizer == "sgd"
+    of_vd = recipe_files.load(file, "vd")
+    assert (of_vd.lr, of_vd.method, of_vd.settings.optimizer) == (0.25, "vd", "adam")
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("[vd]\nlearning_rate = 1\n", r"unknown key 'learning_rate' in the table \[vd\]"),
+        ("[vd]\nlam = 1\n", r"unknown key 'lam' in the table \[vd\]"),
+        ("[vdd]\nlr = 1\n", "method='vdd' must be one of"),
+    ],
+)
+def test_a_mistake_in_the_table_of_another_method_is_named(text, message, tmp_path):
+    file = tmp_path / "own.toml"
+    file.write_text(text)
+    with pytest.raises(RecipeError, match=message):
+        recipe_files.load(file, "ssvi")
+
+
+def test_settings_of_other_methods_are_passed_over_in_files_and_refused_as_changes():
+    assert "lam" not in from_mapping({"lam": 0.1}).values
+    with pytest.raises(RecipeError, match="unknown key 'lam' of method 'ssvi'"):
+        Recipe().replace(lam=0.1)
+
+
+def test_another_method_takes_over_the_values_that_it_shares():
+    recipe = Recipe().replace(density=0.2, lr=0.3).replace(method="rigl")
+    assert (recipe.settings.density, recipe.lr, recipe.method) == (0.2, 0.3, "rigl")
+    assert "prior_sigma" not in recipe.values
+
+
+def test_every_setting_has_help_and_every_number_a_rule():
+    for name, about in all_fields().items():
+        assert len(about.metadata["help"]) >= 2, name
+        number = isinstance(about.default, (int, float)) and not isinstance(about.default, bool)
+        assert not number or about.metadata["rule"] is not None or name == "threshold", f"{name} has no rule"
+
+
+@pytest.mark.parametrize("method", methods.NAMES)
+def test_a_shared_setting_has_the_type_of_its_flag(method):
+    flags = all_fields()
+    for name, about in fields_of(method).items():
+        assert type(about.default) is type(flags[name].default), name
+
+
+def test_a_threshold_of_an_earlier_recipe_is_read():
+    assert from_mapping({"method": "vd", "threshold": "own"}).settings.threshold == 3.0
+    assert from_mapping({"method": "vd", "threshold": "-2.5"}).settings.threshold == -2.5

@@ -11,31 +11,24 @@ from pathlib import Path
 
 import pytest
 import torch
+from small_runs import train
 
 import ssvi
-from ssvi.training import model_file as saving
-from ssvi.training import recipe as config
-from ssvi.training import run as train
-from ssvi.training import run_folder as runfolder
+from ssvi.training import epoch_end, model_file, recipe_files, run_folder
+from ssvi.training.epoch_line import StepNumbers
+from ssvi.training.finish import finish
+from ssvi.training.guard import TrainingError
+from ssvi.training.progress import Progress
+from ssvi.training.records import to_plain
 from ssvi.training.run_folder import RunError, RunFolder
+from ssvi.training.start import resume, start
 
-SMALL = config.load("digits").replace(epochs=4, width=4, batch_size=128, every=3, checkpoint_steps=2)
+SMALL = recipe_files.load("digits").replace(epochs=4, width=4, batch_size=128, every=3, checkpoint_steps=2)
 TIMES = ("seconds", "images_per_second", "peak_memory_bytes")
 
 
-def quiet(_: dict) -> None:
-    pass
-
-
-def finished(recipe, out) -> Path:
-    run = train.start(recipe, out)
-    run.train(quiet, quiet)
-    run.finish()
-    return Path(out)
-
-
 def lines(folder: Path) -> list[dict]:
-    return [{k: v for k, v in line.items() if k not in TIMES} for line in RunFolder(folder).metrics()]
+    return [{k: v for k, v in to_plain(line).items() if k not in TIMES} for line in RunFolder(folder).metrics()]
 
 
 def assert_same_run(a: Path, b: Path) -> None:
@@ -47,12 +40,12 @@ def assert_same_run(a: Path, b: Path) -> None:
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory) -> Path:
     """A run that nothing interrupted."""
-    return finished(SMALL, tmp_path_factory.mktemp("whole") / "run")
+    return train(SMALL, tmp_path_factory.mktemp("whole") / "run")
 
 
 def test_the_same_recipe_and_seed_give_the_same_numbers(whole, tmp_path):
-    assert_same_run(whole, finished(SMALL, tmp_path / "again"))
-    other = finished(SMALL.replace(seed=1), tmp_path / "other")
+    assert_same_run(whole, train(SMALL, tmp_path / "again"))
+    other = train(SMALL.replace(seed=1), tmp_path / "other")
     assert lines(other) != lines(whole)
 
 
@@ -64,7 +57,7 @@ def test_the_log_tells_what_happened(whole):
     assert log[0]["moved"] > 0
     assert log[-1]["iou"] == 1.0, "gamma is frozen in the last quarter"
     assert 0 < log[0]["iou"] < 1
-    assert log[1]["beta"] == pytest.approx(SMALL.beta_max * (2 * steps - 1) / (2 * steps))
+    assert log[1]["beta"] == pytest.approx(SMALL.settings.beta_max * (2 * steps - 1) / (2 * steps))
     assert set(log[0]["sigma_drift"]) == {"0", "4", "9", "11"}
     assert all(line["loss"] > line["nll"] for line in log)
     assert {"ssvi", "torch", "processor", "threads"} <= RunFolder(whole).machine.keys()
@@ -74,19 +67,19 @@ def test_the_log_tells_what_happened(whole):
 @pytest.mark.parametrize("method", ["ssvi", "vi", "deterministic", "static"])
 def test_a_run_loads_as_a_ready_network(method, tmp_path):
     recipe = SMALL.replace(method=method, epochs=1)
-    run = train.start(recipe, tmp_path / "run")
-    run.train(quiet, quiet)
-    result = run.finish()
-    net = saving.load(tmp_path / "run")
+    run = start(recipe, tmp_path / "run")
+    run.train()
+    result = finish(run)
+    net = model_file.load(tmp_path / "run")
     assert not net.training
     x = run.data.normalise(run.data.test.x)
     torch.manual_seed(recipe.seed)
     again = ssvi.evaluate(net, run.data.batches(run.data.test, 500, shuffle=False), recipe.samples)
-    assert again.nll == pytest.approx(result["nll"], rel=1e-6)
+    assert again.nll == pytest.approx(result.nll, rel=1e-6)
     assert net(x).shape == (len(x), 10)
     if method in ("ssvi", "static"):
         sparse = [layer.posterior for _, layer in ssvi.layers(net) if layer.density < 1]
-        assert sum(p.s for p in sparse) == round(recipe.density * sum(p.d for p in sparse))
+        assert sum(p.s for p in sparse) == round(recipe.values["density"] * sum(p.d for p in sparse))
 
 
 def run_in_a_process(folder: Path, *extra: str) -> subprocess.Popen:
@@ -133,116 +126,116 @@ def test_kill_9_at_many_random_moments(whole, tmp_path, seed):
 
 @pytest.mark.parametrize("which", [signal.SIGINT, signal.SIGTERM])
 def test_a_signal_finishes_the_step_saves_and_says_how_to_go_on(which, whole, tmp_path):
-    run = train.start(SMALL, tmp_path / "run")
+    run = start(SMALL, tmp_path / "run")
 
-    def interrupt(numbers: dict) -> None:
-        if numbers["step"] == 5:
+    def interrupt(numbers: StepNumbers) -> None:
+        if numbers.step == 5:
             os.kill(os.getpid(), which)
 
-    run.train(interrupt, quiet)
+    run.train(interrupt)
     assert run.interrupted == which.name
     assert run.progress.step == 5, "the step in progress was finished, and no other begun"
-    again, damaged = train.resume(tmp_path / "run")
+    again, damaged = resume(tmp_path / "run")
     assert (again.progress.step, damaged) == (5, [])
-    again.train(quiet, quiet)
-    again.finish()
+    again.train()
+    finish(again)
     assert_same_run(whole, tmp_path / "run")
 
 
 def test_a_stop_after_the_last_update_goes_on_with_the_same_log(whole, tmp_path):
     """Nothing that is logged may live only in memory."""
-    run = train.start(SMALL, tmp_path / "run")
+    run = start(SMALL, tmp_path / "run")
     last = SMALL.epochs * len(run.batches)
-    run.train(lambda n: os.kill(os.getpid(), signal.SIGTERM) if n["step"] == last - 2 else None, quiet)
-    again, _ = train.resume(tmp_path / "run")
-    again.train(quiet, quiet)
-    again.finish()
+    run.train(lambda n: os.kill(os.getpid(), signal.SIGTERM) if n.step == last - 2 else None)
+    again, _ = resume(tmp_path / "run")
+    again.train()
+    finish(again)
     assert_same_run(whole, tmp_path / "run")
 
 
 @pytest.mark.parametrize("damage", ["cut", "flip", "empty"])
 def test_a_damaged_checkpoint_is_told_and_the_one_before_it_is_used(damage, whole, tmp_path):
-    run = train.start(SMALL, tmp_path / "run")
-    run.train(lambda n: os.kill(os.getpid(), signal.SIGINT) if n["step"] == 7 else None, quiet)
+    run = start(SMALL, tmp_path / "run")
+    run.train(lambda n: os.kill(os.getpid(), signal.SIGINT) if n.step == 7 else None)
     older, newest = run.folder.checkpoints()
     content = bytearray(newest.read_bytes())
     content[len(content) // 2] ^= 1
     newest.write_bytes({"cut": content[:1000], "flip": bytes(content), "empty": b""}[damage])
-    again, told = train.resume(tmp_path / "run")
+    again, told = resume(tmp_path / "run")
     assert again.progress.step == int(older.stem.removeprefix("step-"))
     assert "damaged or cut short" in told[0]
-    again.train(quiet, quiet)
-    again.finish()
+    again.train()
+    finish(again)
     assert_same_run(whole, tmp_path / "run")
 
 
 def test_a_kill_while_a_checkpoint_is_written_leaves_the_old_ones(tmp_path, monkeypatch):
-    run = train.start(SMALL, tmp_path / "run")
+    run = start(SMALL, tmp_path / "run")
     run.save()
     before = {p: p.read_bytes() for p in run.folder.checkpoints()}
-    run._step(*next(iter(run.batches)))
+    run.step(*next(iter(run.batches)))
 
     def die(*_):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(runfolder.os, "replace", die)
+    monkeypatch.setattr(run_folder.os, "replace", die)
     with pytest.raises(KeyboardInterrupt):
         run.save()
     monkeypatch.undo()
     assert {p: p.read_bytes() for p in run.folder.checkpoints()} == before
-    assert train.resume(tmp_path / "run")[0].progress.step == 0
+    assert resume(tmp_path / "run")[0].progress.step == 0
 
 
 def test_a_full_disk_is_a_clear_error_and_loses_nothing(tmp_path, monkeypatch):
-    run = train.start(SMALL, tmp_path / "run")
+    run = start(SMALL, tmp_path / "run")
     run.save()
 
     def full(*_):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(runfolder, "_to_disk", full)
+    monkeypatch.setattr(run_folder, "_to_disk", full)
     with pytest.raises(RunError, match=r"No space left on device.*the last one is intact"):
         run.save()
     monkeypatch.undo()
-    assert train.resume(tmp_path / "run")[0].progress.step == 0
+    assert resume(tmp_path / "run")[0].progress.step == 0
 
 
 def test_no_intact_checkpoint_is_an_error(tmp_path):
-    run = train.start(SMALL, tmp_path / "run")
+    run = start(SMALL, tmp_path / "run")
     run.save().write_bytes(b"nonsense")
     with pytest.raises(RunError, match="no intact checkpoint"):
-        train.resume(tmp_path / "run")
+        resume(tmp_path / "run")
 
 
 def test_another_format_and_another_network_are_refused(tmp_path, monkeypatch):
-    run = train.start(SMALL, tmp_path / "run")
+    run = start(SMALL, tmp_path / "run")
     run.save()
     (tmp_path / "run" / "recipe.toml").write_text(SMALL.replace(width=5).to_toml())
     with pytest.raises(RunError, match="another network"):
-        train.resume(tmp_path / "run")
+        resume(tmp_path / "run")
     (tmp_path / "run" / "recipe.toml").write_text(SMALL.to_toml())
-    monkeypatch.setattr(runfolder, "FORMAT", 2)
+    monkeypatch.setattr(run_folder, "FORMAT", 2)
     with pytest.raises(RunError, match="has format 1, this version reads 2"):
-        train.resume(tmp_path / "run")
+        resume(tmp_path / "run")
 
 
 def test_folders_that_will_not_do(tmp_path, whole):
     with pytest.raises(RunError, match=r"holds a run already: go on with `ssvi train --resume"):
-        train.start(SMALL, whole)
+        start(SMALL, whole)
     with pytest.raises(RunError, match=r"not a run folder"):
-        train.resume(tmp_path)
+        resume(tmp_path)
     (tmp_path / "file").write_text("")
     with pytest.raises(RunError, match="cannot be written"):
-        train.start(SMALL, tmp_path / "file" / "run")
+        start(SMALL, tmp_path / "file" / "run")
 
 
 def test_another_number_of_processes_is_refused(tmp_path):
-    run = train.start(SMALL, tmp_path / "run")
+    run = start(SMALL, tmp_path / "run")
     run.save()
     machine = json.loads((tmp_path / "run" / "machine.json").read_text()) | {"processes": 2}
     (tmp_path / "run" / "machine.json").write_text(json.dumps(machine))
     with pytest.raises(RunError, match=r"trained by 2 process\(es\) and there are 1 now"):
-        train.resume(tmp_path / "run")
+        resume(tmp_path / "run")
 
 
 @pytest.mark.parametrize(
@@ -255,17 +248,17 @@ def test_another_number_of_processes_is_refused(tmp_path):
     ids=["nan", "runaway", "dead"],
 )
 def test_the_guard_names_layer_number_and_remedy(spoil, message, tmp_path):
-    run = train.start(SMALL, tmp_path / "run")
+    run = start(SMALL, tmp_path / "run")
     run.save()
     with torch.no_grad():
         spoil(run.net[4].posterior)
-    with pytest.raises(ssvi.guard.TrainingError, match=message):
-        run._end_of_epoch()
-    assert train.resume(tmp_path / "run")[0].progress.step == 0, "the last good checkpoint is still there"
+    with pytest.raises(TrainingError, match=message):
+        epoch_end.summarise(None, run.net, Progress(), run.batches, None)
+    assert resume(tmp_path / "run")[0].progress.step == 0, "the last good checkpoint is still there"
 
 
 def test_a_loss_that_is_not_finite_stops_the_run(tmp_path):
-    run = train.start(SMALL.replace(lr=1e20), tmp_path / "run")
-    with pytest.raises((ssvi.guard.TrainingError, FloatingPointError), match=r"loss=|nll=|NaN"):
-        run.train(quiet, quiet)
-    assert train.resume(tmp_path / "run")[0].folder.checkpoints()
+    run = start(SMALL.replace(lr=1e20), tmp_path / "run")
+    with pytest.raises(TrainingError, match=r"loss=|nll=|NaN"):
+        run.train()
+    assert resume(tmp_path / "run")[0].folder.checkpoints()

@@ -15,12 +15,12 @@ from ssvi import comparison
 from ssvi.cli.options import grid, show
 from ssvi.cli.train import recipe_flags, resolve
 from ssvi.comparison import Context, FailedRun, PlannedRun, RunResult
-from ssvi.comparison.facts import method_names
 from ssvi.comparison.progress import Bars
 from ssvi.evaluation import FinishedRun
 from ssvi.evaluation.progress import bar
+from ssvi.methods import NAMES
 from ssvi.report import MOST, write_report
-from ssvi.training.recipe import Recipe
+from ssvi.training.recipe import Recipe, fields_of
 
 T = TypeVar("T")
 
@@ -30,7 +30,7 @@ SET_HERE = ("method", "density", "seed", "samples")
 
 @click.command("compare")
 @click.argument("recipe")
-@click.option("--methods", metavar="A,B,...", help=f"some of {', '.join(method_names())} [all]")
+@click.option("--methods", metavar="A,B,...", help=f"some of {', '.join(NAMES)} [all]")
 @click.option("--densities", metavar="A,B,...", help="for the methods that aim at one [that of the recipe]")
 @click.option("--seeds", default="0,1,2", show_default=True, metavar="A,B,...", help="one run of everything for each")
 @click.option("--out", type=click.Path(path_type=Path), help="folder of the run folders [compare/RECIPE]")
@@ -69,13 +69,14 @@ compare_command.params = [flag for flag in compare_command.params if flag.name n
 
 def recipe_of(name: str, method: str, flags: Mapping[str, object], jobs: int) -> Recipe:
     """The recipe of a method; several runs at a time have a thread each, unless --threads says otherwise."""
-    given = {key: value for key, value in flags.items() if value is not None}
-    return resolve(name, ({"threads": 1} if jobs > 1 else {}) | given | {"method": method}, None)
+    own = fields_of(method)  # a flag is for the methods that have the setting
+    given = {key: value for key, value in flags.items() if value is not None and key in own}
+    return resolve(name, ({"threads": 1} if jobs > 1 else {}) | given | {"method": method})
 
 
 def methods_of(text: str | None) -> list[str]:
     """The methods that were asked for, or all."""
-    known = method_names()
+    known = list(NAMES)
     chosen = known if text is None else _list("--methods", text, str, f"some of {', '.join(known)}")
     if unknown := [method for method in chosen if method not in known]:
         raise click.BadParameter(f"{', '.join(unknown)}: take some of {', '.join(known)}", param_hint="--methods")

@@ -13,6 +13,7 @@ from ssvi.cli.options import grid, open_run, run_argument, show
 from ssvi.evaluation import agreement, layer_rows, wording
 from ssvi.evaluation.layers import TEXTBOOK
 from ssvi.evaluation.results import Agreement, Inspection
+from ssvi.methods.groups import Updates
 from ssvi.training.records import to_plain
 
 
@@ -25,7 +26,7 @@ from ssvi.training.records import to_plain
 def inspect_command(run: Path, rate: float | None, as_json: bool) -> None:
     """What training made of each layer of RUN, and whether the removal criteria agree on it."""
     finished = open_run(run)
-    removed = finished.recipe.rate if rate is None else rate
+    removed = finished.recipe.values.get("rate", Updates.rate) if rate is None else rate
     inspection = Inspection(layer_rows(finished.net), agreement(finished.net, removed))
     show(_plain(inspection), as_json, lambda: _tables(str(run), inspection))
 

@@ -14,7 +14,7 @@ from ssvi.cli.compare import SET_HERE, methods_of, recipe_of, train_runs
 from ssvi.cli.options import grid, show
 from ssvi.cli.train import recipe_flags
 from ssvi.comparison import Tuning
-from ssvi.comparison.trials import tuned_methods
+from ssvi.comparison.tuning import tuned_methods
 from ssvi.evaluation.progress import bar
 from ssvi.training.records import to_plain
 

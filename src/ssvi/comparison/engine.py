@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import signal
 import time
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import FrameType
 from typing import Protocol
 
 from ssvi.comparison.grid import PlannedRun
 from ssvi.comparison.processes import FolderLockedError, Process, failure, start_process
+from ssvi.training.signals import on_stop_signal
 
 PAUSE = 0.1
 """Seconds between two looks at the runs in progress."""
@@ -59,7 +58,7 @@ class _Training:
     def run(self, jobs: int) -> Outcome:
         """Train until every run has ended, or until a signal."""
         try:
-            with _Signals(self.outcome):
+            with on_stop_signal(self._interrupt, once=True):
                 while (self.waiting or self.active) and not self.outcome.interrupted:
                     if self.waiting and len(self.active) < jobs:
                         self._start(self.waiting.popleft())
@@ -70,6 +69,9 @@ class _Training:
             for process in self.active.values():  # after an error, or a second Ctrl-C
                 process.terminate()
         return self.outcome
+
+    def _interrupt(self, signal_name: str) -> None:
+        self.outcome.interrupted = signal_name
 
     def _start(self, run: PlannedRun) -> None:
         try:
@@ -98,21 +100,3 @@ class _Training:
         while self.active:
             _, process = self.active.popitem()
             process.wait()
-
-
-class _Signals:
-    """Inside the `with` block the first Ctrl-C or SIGTERM is only noted; the next one has its usual effect."""
-
-    def __init__(self, outcome: Outcome) -> None:
-        self.outcome = outcome
-
-    def __enter__(self) -> None:
-        def note(number: int, frame: FrameType | None) -> None:
-            self.outcome.interrupted = signal.Signals(number).name
-            self.__exit__()
-
-        self.before = {which: signal.signal(which, note) for which in (signal.SIGINT, signal.SIGTERM)}
-
-    def __exit__(self, *exc: object) -> None:
-        for which, handler in self.before.items():
-            signal.signal(which, handler)

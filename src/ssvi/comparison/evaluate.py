@@ -7,13 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 
-from ssvi.comparison import facts
 from ssvi.comparison.grid import PlannedRun
 from ssvi.comparison.results import FailedRun, RunResult, evaluated_run, place
 from ssvi.data import DataError
 from ssvi.evaluation import FinishedRun, evaluate_run
 from ssvi.evaluation.progress import Track, quiet
 from ssvi.evaluation.results import RunEvaluation
+from ssvi.methods import about
 from ssvi.training.model_file import ModelFileError
 from ssvi.training.run_folder import RunError
 
@@ -54,5 +54,5 @@ def _evaluation(run: FinishedRun, samples: int, track: Track) -> RunEvaluation:
 def _dense_vi_flops(evaluations: Mapping[PlannedRun, RunEvaluation]) -> float:
     """Training FLOPs of dense VI: of the runs of it, or if the grid has none, what it would need at least."""
     costs = {run: evaluation.cost for run, evaluation in evaluations.items()}
-    trained = [cost.training_flops for run, cost in costs.items() if facts.is_reference(run.recipe.method)]
+    trained = [cost.training_flops for run, cost in costs.items() if about(run.recipe.method).is_dense_vi]
     return fmean(trained) if trained else min((cost.training_flops_dense_vi for cost in costs.values()), default=1)

@@ -9,8 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ssvi.comparison import facts
-from ssvi.training.recipe import FIELDS, Recipe, RecipeError
+from ssvi.methods import about
+from ssvi.training.recipe import Recipe, RecipeError
 from ssvi.training.run_folder import RunError, RunFolder
 
 
@@ -65,16 +65,16 @@ def plan(
 
 def _densities(recipe: Recipe, asked: Sequence[float] | None) -> Sequence[float | None]:
     """Those that were asked for, or that of the recipe; a method that does not aim at one is trained once."""
-    if not facts.aims_at_density(recipe.method):
+    if not about(recipe.method).aims_at_density:
         return [None]
-    return [recipe.density] if asked is None else asked
+    return [recipe.values["density"]] if asked is None else asked
 
 
 def _planned_run(recipe: Recipe, density: float | None, out: Path) -> PlannedRun:
     if density is None:
         return PlannedRun(recipe, out / f"{recipe.method}-seed{recipe.seed}", None)
-    recipe = recipe.replace(density=density)
-    return PlannedRun(recipe, out / f"{recipe.method}-{recipe.density!r}-seed{recipe.seed}", recipe.density)
+    recipe, density = recipe.replace(density=density), float(density)
+    return PlannedRun(recipe, out / f"{recipe.method}-{density!r}-seed{recipe.seed}", density)
 
 
 def refuse_changes(runs: Sequence[PlannedRun]) -> None:
@@ -96,6 +96,7 @@ def _changes(run: PlannedRun) -> str:
 
 
 def differences(old: Recipe, new: Recipe) -> dict[str, tuple[object, object]]:
-    """The fields in which two recipes differ, with the old value and the new one."""
-    pairs = {name: (getattr(old, name), getattr(new, name)) for name in FIELDS}
+    """The settings in which two recipes of one method differ, with the old value and the new one."""
+    before_and_after = old.values, new.values
+    pairs = {name: (before_and_after[0].get(name), value) for name, value in before_and_after[1].items()}
     return {name: (before, after) for name, (before, after) in pairs.items() if before != after}

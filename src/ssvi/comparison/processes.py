@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from ssvi.comparison.grid import PlannedRun, differences
-from ssvi.training import recipe as config
+from ssvi.training import recipe_files
 from ssvi.training.recipe import Recipe
 from ssvi.training.run_folder import RunError
 
@@ -71,7 +71,7 @@ def command(run: PlannedRun, recipe: str, data_dir: Path | None) -> list[str]:
     """The command `ssvi train` that starts the run or, if its folder holds one, continues it."""
     what = ["--resume", str(run.path)]
     if not run.begun:
-        what = [recipe, *flags(config.load(recipe, run.recipe.method), run.recipe), "--out", str(run.path)]
+        what = [recipe, *flags(recipe_files.load(recipe, run.recipe.method), run.recipe), "--out", str(run.path)]
     where = [] if data_dir is None else ["--data-dir", str(data_dir)]
     return [sys.executable, "-m", "ssvi", "train", *what, *where, "--json"]
 

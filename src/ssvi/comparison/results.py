@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from ssvi.comparison import facts
 from ssvi.comparison.grid import PlannedRun
 from ssvi.evaluation import wording
 from ssvi.evaluation.results import Cost, RunEvaluation
+from ssvi.methods import about
 from ssvi.training.records import to_plain
 
 
@@ -88,7 +88,7 @@ def place(run: PlannedRun) -> Place:
         method=recipe.method,
         density=run.density,
         seed=recipe.seed,
-        unit=facts.unit(recipe.method),
+        unit=about(recipe.method).unit,
     )
 
 

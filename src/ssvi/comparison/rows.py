@@ -6,8 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
 
-from ssvi.comparison import facts
 from ssvi.comparison.results import EvaluatedRun, RunResult
+from ssvi.methods import about
 
 Value = Callable[[EvaluatedRun], float | None]
 """A number of a run; None where the run does not have it."""
@@ -50,7 +50,7 @@ class Row:
     @property
     def label(self) -> str:
         """The method, and the density where it aims at one."""
-        title = facts.title(self.method)
+        title = about(self.method).title
         return title if self.density is None else f"{title}, density {self.density:g}"
 
     @property

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from ssvi.comparison import facts
 from ssvi.comparison.rows import Row, Value
 from ssvi.evaluation import wording
+from ssvi.methods import about
 
 Format = Callable[[float], str]
 Column = tuple[str, Callable[[Row], str]]
@@ -78,7 +78,7 @@ TIME = (
 
 def tables(rows: Sequence[Row]) -> list[Table]:
     """Table 1: SSVI and the dense methods. Table 2: all sparse methods. Then time and memory of all. No empty tables."""
-    dense = [row for row in rows if row.unit == "none" or facts.is_main(row.method)]
+    dense = [row for row in rows if row.unit == "none" or about(row.method).is_ours]
     sparse = [row for row in rows if row.unit != "none"]
     every = [
         _table("Table 1: against dense networks", TABLE_1, dense),

@@ -1,18 +1,34 @@
-"""Tuning: the same number of trials for every method, evaluated on the validation images alone."""
+"""Tuning: the same number of trials for every method, evaluated on the validation images alone.
+
+Each method says what its trials are (`TRIALS`): for most the learning rate and the strength of regularisation; where
+sparsity is an outcome, what controls it. A method may take the settings of another one instead (`ABOUT.tuned_like`).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from ssvi import methods
 from ssvi.comparison.grid import PlannedRun
-from ssvi.comparison.trials import BUDGET, Settings, followers, sparsity_floor, trials_of
 from ssvi.evaluation import FinishedRun
 from ssvi.evaluation.cost import weights
 from ssvi.evaluation.progress import Track, quiet
 from ssvi.inference.evaluate import evaluate
 from ssvi.training.recipe import Recipe, toml
+
+BUDGET = 6
+"""Trials for each method: no method gets more care than another."""
+
+Changes = Mapping[str, Any]
+"""What a trial changes in the recipe."""
+
+
+def tuned_methods() -> list[str]:
+    """The methods that have trials."""
+    return [name for name in methods.NAMES if methods.get(name).TRIALS]
 
 
 @dataclass(frozen=True)
@@ -31,7 +47,7 @@ class Trial:
 
     method: str
     trial: int
-    settings: Settings
+    settings: dict[str, Any]
     sparsity: float
     nll: float
     accuracy: float
@@ -52,9 +68,9 @@ class Tuning:
 def plan_trials(recipes: Sequence[Recipe], out: Path) -> list[PlannedRun]:
     """The trials of each method, each in its folder METHOD-trialN."""
     return [
-        PlannedRun(recipe.replace(**settings), out / f"{recipe.method}-trial{i}", recipe.density)
+        PlannedRun(recipe.replace(**changes), out / f"{recipe.method}-trial{i}", recipe.values.get("density"))
         for recipe in recipes
-        for i, settings in enumerate(trials_of(recipe.method))
+        for i, changes in enumerate(methods.get(recipe.method).TRIALS)
     ]
 
 
@@ -63,8 +79,8 @@ def evaluate_trials(
 ) -> Tuning:
     """Evaluate the trials that did not fail, and choose the best of each method."""
     trials = [evaluate_trial(run, samples, data_dir, track) for run in runs if run.name not in failures]
-    methods = dict.fromkeys(trial.method for trial in trials)
-    winners = {method: best([trial for trial in trials if trial.method == method]) for method in methods}
+    tuned = dict.fromkeys(trial.method for trial in trials)
+    winners = {method: best([trial for trial in trials if trial.method == method]) for method in tuned}
     return Tuning(BUDGET, trials, winners, dict(failures))
 
 
@@ -75,7 +91,7 @@ def evaluate_trial(run: PlannedRun, samples: int, data_dir: Path | None, track: 
     return Trial(
         method=run.recipe.method,
         trial=number,
-        settings=trials_of(run.recipe.method)[number],
+        settings=dict(methods.get(run.recipe.method).TRIALS[number]),
         sparsity=weights(finished.net).sparsity_of_all,
         nll=validation.nll,
         accuracy=validation.accuracy,
@@ -95,7 +111,7 @@ def _validation(run: FinishedRun, samples: int, name: str, track: Track) -> Vali
 
 def best(trials: Sequence[Trial]) -> Trial:
     """The lowest validation NLL among the trials of a method that are sparse enough; if none is, the sparsest."""
-    floor = sparsity_floor(trials[0].method)
+    floor = methods.about(trials[0].method).least_sparsity
     sparse_enough = [trial for trial in trials if trial.sparsity >= floor]
     if not sparse_enough:
         return max(trials, key=lambda trial: trial.sparsity)
@@ -105,9 +121,10 @@ def best(trials: Sequence[Trial]) -> Trial:
 def recipe_tables(winners: Mapping[str, Trial]) -> str:
     """The best settings of each method, as the tables of a recipe file."""
     own = {method: trial.settings for method, trial in winners.items()}
-    shared = {follower: trial.settings for method, trial in winners.items() for follower in followers(method)}
+    leaders = {name: methods.about(name).tuned_like for name in methods.NAMES}
+    shared = {name: winners[leader].settings for name, leader in leaders.items() if leader and leader in winners}
     return "\n\n".join(_recipe_table(method, settings) for method, settings in (own | shared).items())
 
 
-def _recipe_table(method: str, settings: Settings) -> str:
+def _recipe_table(method: str, settings: Changes) -> str:
     return "\n".join([f"[{method}]", *(f"{key} = {toml(value)}" for key, value in settings.items())])

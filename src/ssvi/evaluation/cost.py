@@ -12,9 +12,8 @@ from ssvi.evaluation.finished_run import FinishedRun
 from ssvi.evaluation.results import Cost
 from ssvi.evaluation.structure import deterministic_weights, distinct_posteriors, last_network, network_count
 from ssvi.flops import LayerCost
-from ssvi.methods.catalogue import METHODS
+from ssvi.methods import about
 from ssvi.nn.random_tensor import is_random
-from ssvi.training.epoch_line import epoch_line
 
 
 @dataclass(frozen=True)
@@ -31,14 +30,14 @@ class Weights:
 
 def cost(run: FinishedRun, samples: int) -> Cost:
     """Weights, bytes, FLOPs and seconds of a run."""
-    epochs = [epoch_line(line) for line in run.folder.metrics()]
+    epochs = run.folder.metrics()
     x = torch.zeros(1, run.about.channels, run.about.size, run.about.size)
     network = last_network(run.net)
     layers = flops.per_layer(network, x)
     steps = run.recipe.epochs * (epochs[-1].step // len(epochs)) if epochs else 0  # of one network
     return Cost(
         **asdict(weights(run.net)),
-        unit=METHODS[run.recipe.method].unit,
+        unit=about(run.recipe.method).unit,
         disk_bytes=run.model_bytes,
         memory_bytes=_bytes(_tensors(run.net)),
         memory_bytes_dense_vi=_dense_vi_bytes(network),

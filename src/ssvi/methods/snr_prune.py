@@ -8,10 +8,10 @@ train on, but with `optimizer` the loop can.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-import itertools
 
 import torch
 from torch import Tensor, nn

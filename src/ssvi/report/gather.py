@@ -12,7 +12,7 @@ from ssvi.evaluation import FinishedRun, evaluate_ood, evaluate_run, layer_rows
 from ssvi.evaluation.ood import NOISE, file_name
 from ssvi.evaluation.progress import Track, quiet
 from ssvi.evaluation.results import CorruptionResult, OODResult, RunEvaluation
-from ssvi.methods.catalogue import METHODS
+from ssvi.methods import about
 from ssvi.report.images import thumbnail
 from ssvi.training.records import without_defaults
 
@@ -42,7 +42,7 @@ class Gathered:
         """Method, sparsity and network in a few words."""
         sparsity = self.evaluation["cost"]["sparsity"]
         sparse = f", {100 * sparsity:.3g} % sparse" if sparsity else ""
-        name = METHODS[self.recipe["method"]].title
+        name = about(self.recipe["method"]).title
         return f"{name}{sparse}, {self.recipe['model']} on {self.recipe['data']}"
 
 

@@ -160,7 +160,7 @@ def machine() -> dict[str, Any]:
 
     return {
         "ssvi": ssvi.__version__,
-        "torch": torch.__version__,
+        "torch": str(torch.__version__),
         "python": platform.python_version(),
         "system": platform.platform(),
         "processor": _processor(),
