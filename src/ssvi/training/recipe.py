@@ -15,10 +15,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from ssvi.errors import UserError
 from ssvi.methods.catalogue import METHODS
 
 
-class RecipeError(ValueError):
+class RecipeError(UserError, ValueError):
     """A recipe that cannot be: names the key, the value and the remedy."""
 
 

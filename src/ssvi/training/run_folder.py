@@ -23,6 +23,7 @@ from typing import Any
 
 import torch
 
+from ssvi.errors import UserError
 from ssvi.training.recipe import Recipe, parse
 
 FORMAT = 1
@@ -30,7 +31,7 @@ KEPT = 2
 _SEAL = hashlib.sha256().digest_size
 
 
-class RunError(RuntimeError):
+class RunError(UserError, RuntimeError):
     """A run folder that cannot be used as asked: says what is wrong and what to do."""
 
 
