@@ -20,7 +20,7 @@ data_dir_option = click.option(
 
 _RUN_OPTIONS = (
     click.option("--samples", type=click.IntRange(min=1), default=5, show_default=True, help="samples of theta"),
-    click.option("--seed", type=int, default=0, show_default=True, help="of the samples"),
+    click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="of the samples"),
     data_dir_option,
     click.option("--threads", type=click.IntRange(min=1), help="CPU threads [as in the recipe]"),
     json_option,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import click
@@ -9,7 +10,7 @@ from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from ssvi.training.records import dumps
+from ssvi.training.records import to_plain
 
 WIDE = 160
 """Columns of a table in a pipe or a file, where nobody has set a width: nothing is folded."""
@@ -20,7 +21,7 @@ json_option = click.option("--json", "as_json", is_flag=True, help="for machines
 def show(result: object, as_json: bool, tables: Callable[[], Iterable[RenderableType]]) -> None:
     """A result (a typed record, or plain values) as JSON, or as the tables and sentences that are made of it."""
     if as_json:
-        click.echo(dumps(result))
+        click.echo(json.dumps(result, indent=1, default=to_plain))
         return
     console = Console()
     if not console.is_terminal:
