@@ -1,4 +1,4 @@
-"""`python -m ssvi` is `ssvi`."""
+"""`python -m ssvi` is the same as `ssvi`."""
 
 from ssvi.cli import main
 

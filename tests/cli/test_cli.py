@@ -1,14 +1,19 @@
 """The command line, as a user types it."""
 
 import json
+import tomllib
+from pathlib import Path
 
+import click
 import pytest
+import torch
 from click.testing import CliRunner
 
+import ssvi
 from ssvi import cli
-from ssvi.training import recipe as config
-from ssvi.training.recipe import FIELDS
+from ssvi.cli.lazy import load
 
+RECIPES = Path(ssvi.__file__).parent / "recipes"
 FAST = ["--epochs", "1", "--width", "4", "--threads", "1"]
 
 
@@ -41,40 +46,48 @@ def test_tensorboard_gets_the_epochs(tmp_path):
     assert {"loss", "nll", "kl", "validation/accuracy", "sigma_drift/4"} <= set(events.Tags()["scalars"])
 
 
-def test_every_field_is_a_flag_with_help():
-    said = call("train", "--help")
-    assert all("--" + name.replace("_", "-") in said for name in FIELDS)
+def settings(recipe: Path) -> set[str]:
+    """The keys of a recipe file, and those of the tables of its methods."""
+    content = tomllib.loads(recipe.read_text())
+    tables = [table for table in content.values() if isinstance(table, dict)]
+    return {key for table in [content, *tables] for key, value in table.items() if not isinstance(value, dict)}
 
 
-def test_recipes_and_doctor():
-    assert set(json.loads(call("recipes", "--json"))["recipes"]) == set(config.names())
-    assert "cifar10-cpu" in call("recipes")
-    assert json.loads(call("doctor", "--json"))["torch"]
-    assert "native kernels" in call("doctor")
+@pytest.mark.parametrize("command", ["train", "compare", "tune"])
+def test_every_setting_of_the_packaged_recipes_is_a_flag_with_help(command):
+    flags = {flag.name: flag for flag in load(command).params if isinstance(flag, click.Option)}
+    set_by_the_grid = set() if command == "train" else {"method", "density", "seed", "samples"}
+    names = set.union(*map(settings, RECIPES.glob("*.toml"))) - set_by_the_grid
+    assert {"data", "epochs", "lr"} <= names
+    for name in names:
+        assert "--" + name.replace("_", "-") in flags[name].opts
+        assert flags[name].help.split(" [")[0]
 
 
-@pytest.mark.parametrize(
-    ("args", "message"),
-    [
-        (["train", "digit"], "did you mean 'digits'"),
-        (["train", "--density", "7"], "density=7.0 must be in"),
-        (["train", "--model", "vgg"], "model='vgg' is unknown"),
-        (["train", "--model", "nowhere:net"], "cannot be imported"),
-        (["train", "--data", "imagenet"], "imagenet"),
-        (["train", "--resume", "nowhere"], "not a run folder"),
-        (["train", "--resume", "nowhere", "--lr", "1"], "leave out --lr"),
-        (["train", "--removal", "size"], "removal='size' is not a criterion"),
-    ],
-)
-def test_mistakes_are_a_sentence_and_not_a_traceback(args, message, capsys, monkeypatch, tmp_path):
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr("sys.argv", ["ssvi", *args])
-    with pytest.raises(SystemExit) as stopped:
-        cli.main()
-    assert stopped.value.code == 1
-    said = capsys.readouterr().err
-    assert message in said
-    assert "Traceback" not in said
+def test_a_flag_of_every_kind_arrives_in_the_recipe_of_the_run(tmp_path):
+    flags = ["--lr", "0.125", "--every", "7", "--removal", "abs_mu", "--per-epoch", "--keep-dense", "0,4"]
+    call("train", *FAST, *flags, "--out", str(tmp_path / "r"))
+    kept = tomllib.loads((tmp_path / "r" / "recipe.toml").read_text())
+    given = {"lr": 0.125, "every": 7, "removal": "abs_mu", "per_epoch": True, "keep_dense": ["0", "4"]}
+    assert {name: kept[name] for name in given} == given
+
+
+def test_recipes_lists_the_files_with_their_first_comments():
+    files = {path.stem: path.read_text().splitlines()[0] for path in RECIPES.glob("*.toml")}
+    listed = json.loads(call("recipes", "--json"))
+    assert {name: f"# {text}" for name, text in listed["recipes"].items()} == files
+    assert {"digits", "cifar10", "svhn"} <= set(listed["data"])
+    table = call("recipes")
+    assert all(name in table for name in [*files, *listed["data"]])
+
+
+def test_doctor_tells_versions_threads_and_kernels():
+    told = json.loads(call("doctor", "--json"))
+    assert (told["ssvi"], told["torch"]) == (ssvi.__version__, torch.__version__)
+    assert told["threads"] == torch.get_num_threads()
+    assert told["native kernels"].startswith("yes" if "native" in ssvi.kernels.available() else "no: ")
+    table = call("doctor")
+    assert all(f"{name} " in table and str(value) in table for name, value in told.items())
 
 
 def test_ones_own_network(tmp_path, monkeypatch):

@@ -8,7 +8,8 @@ from click.testing import CliRunner
 from PIL import Image
 from small_runs import finished
 
-from ssvi.cli import USER_ERRORS, cli
+from ssvi.cli import cli
+from ssvi.errors import UserError
 
 METHODS = ("ssvi", "vi", "deterministic")
 
@@ -148,7 +149,7 @@ def assert_refused(words, message, run):
     """An error for people, and not a byte of the run folder is different."""
     before = {path: path.read_bytes() for path in run.rglob("*") if path.is_file()}
     result = CliRunner().invoke(cli, [str(word) for word in words])
-    assert isinstance(result.exception, USER_ERRORS), result.output
+    assert isinstance(result.exception, UserError), result.output
     assert message in str(result.exception)
     assert {path: path.read_bytes() for path in run.rglob("*") if path.is_file()} == before
 

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import click
 
 from ssvi import comparison
-from ssvi.cli.options import grid, show
+from ssvi.cli.tables import grid, show
 from ssvi.cli.train import recipe_flags, resolve
 from ssvi.comparison import Context, FailedRun, PlannedRun, RunResult
 from ssvi.comparison.progress import Bars

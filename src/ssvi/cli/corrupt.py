@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 from rich.table import Table
 
-from ssvi.cli.options import grid, open_run, run_argument, run_options, show
+from ssvi.cli.options import open_run, run_argument, run_options
+from ssvi.cli.tables import grid, show
 from ssvi.evaluation import evaluate_corruption
 from ssvi.evaluation.progress import bar
 from ssvi.evaluation.results import CorruptionResult

@@ -9,7 +9,8 @@ from typing import Any
 import click
 from rich.table import Table
 
-from ssvi.cli.options import grid, open_run, run_argument, show
+from ssvi.cli.options import open_run, run_argument
+from ssvi.cli.tables import grid, show
 from ssvi.evaluation import agreement, layer_rows, wording
 from ssvi.evaluation.layers import TEXTBOOK
 from ssvi.evaluation.results import Agreement, Inspection

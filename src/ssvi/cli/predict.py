@@ -9,7 +9,8 @@ from typing import Any
 import click
 from rich.table import Table
 
-from ssvi.cli.options import grid, open_run, run_argument, run_options, show
+from ssvi.cli.options import open_run, run_argument, run_options
+from ssvi.cli.tables import grid, show
 from ssvi.evaluation import answer, threshold
 from ssvi.evaluation.progress import bar
 from ssvi.evaluation.results import Decision, Threshold

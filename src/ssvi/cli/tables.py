@@ -1,19 +1,50 @@
-"""Tables on a terminal."""
+"""What a command prints: JSON for machines, tables for people."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 
+import click
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from ssvi.training.records import to_plain
 
-def two_columns(title: str, rows: Mapping[str, Any]) -> Table:
-    """Names on the left, values on the right."""
+WIDE = 160
+"""Columns of a table in a pipe or a file, where nobody has set a width: nothing is folded."""
+
+json_option = click.option("--json", "as_json", is_flag=True, help="for machines")
+
+
+def show(result: object, as_json: bool, tables: Callable[[], Iterable[RenderableType]]) -> None:
+    """A result (a typed record, or plain values) as JSON, or as the tables and sentences that are made of it."""
+    if as_json:
+        click.echo(json.dumps(result, indent=1, default=to_plain))
+        return
+    console = Console()
+    if not console.is_terminal:
+        console = Console(width=WIDE)
+    for table in tables():
+        console.print(table, highlight=False)
+
+
+def grid(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
+    """A table with a head: the first column to the left, numbers to the right."""
+    table = Table(title=title, title_justify="left")
+    for i, name in enumerate(head):
+        table.add_column(name, justify="right" if i else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*map(Text, row))  # Text: brackets in a cell are not markup
+    return table
+
+
+def two_columns(title: str, values: Mapping[str, object]) -> Table:
+    """A table without a head: names on the left, values on the right."""
     table = Table(title=title, show_header=False, title_justify="left")
     table.add_column(style="bold", no_wrap=True)
     table.add_column(overflow="fold")
-    for name, value in rows.items():
+    for name, value in values.items():
         table.add_row(Text(name), Text(str(value)))  # Text: brackets in a value are not markup
     return table

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from ssvi import comparison
 from ssvi.cli.compare import SET_HERE, methods_of, recipe_of, train_runs
-from ssvi.cli.options import grid, show
+from ssvi.cli.tables import grid, show
 from ssvi.cli.train import recipe_flags
 from ssvi.comparison import Tuning
 from ssvi.comparison.tuning import tuned_methods

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from ssvi.errors import UserError
 
-class DataError(RuntimeError):
+
+class DataError(UserError, RuntimeError):
     """Data that is missing, damaged or of the wrong kind; the message names what, where and the remedy."""
 
 

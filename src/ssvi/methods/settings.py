@@ -12,8 +12,10 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields
 from typing import Any, NamedTuple
 
+from ssvi.errors import UserError
 
-class RecipeError(ValueError):
+
+class RecipeError(UserError, ValueError):
     """A recipe that cannot be used: names the setting, the value and the remedy."""
 
 

@@ -9,6 +9,7 @@ import torch
 
 from ssvi.inference.evaluate import Evaluation, evaluate
 from ssvi.training import model_file
+from ssvi.training.recipe import RecipeError
 from ssvi.training.run import Run
 
 
@@ -16,7 +17,10 @@ def finish(run: Run) -> Evaluation | None:
     """Write the model file and result.json; the evaluation is None where there are no test images."""
     recipe, data = run.recipe, run.data
     torch.manual_seed(recipe.seed)
-    net = run.method.product(run.training)
+    try:
+        net = run.method.product(run.training)
+    except ValueError as error:  # a density or threshold that leaves nothing of a layer
+        raise RecipeError(str(error)) from error
     model_file.save(net, run.folder.path / "model.safetensors", recipe=recipe.values, about=_about(run))
     test = data.batches(data.test, 500, shuffle=False)
     evaluation = evaluate(net, test, recipe.samples) if len(data.test) else None

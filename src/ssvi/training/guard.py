@@ -5,6 +5,7 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+from ssvi.errors import UserError
 from ssvi.nn.layers import layers, posteriors
 from ssvi.nn.posterior import SparseGaussian
 
@@ -12,7 +13,7 @@ RUNAWAY = 20.0
 DEAD = 0.02
 
 
-class TrainingError(RuntimeError):
+class TrainingError(UserError, RuntimeError):
     """Training was stopped; the last good checkpoint is still there."""
 
 

@@ -19,6 +19,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from ssvi.errors import UserError
 from ssvi.inference.mixture import Mixture
 from ssvi.methods.group_vd import NormalGate
 from ssvi.methods.sbp import LogNormalGate
@@ -35,7 +36,7 @@ FORMAT = 2
 _GATES = {gate.__name__: gate for gate in (LogNormalGate, NormalGate)}
 
 
-class ModelFileError(RuntimeError):
+class ModelFileError(UserError, RuntimeError):
     """A file that is not a model, or not one that this version can read."""
 
 

@@ -8,10 +8,12 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from ssvi.errors import UserError
+
 T = TypeVar("T")
 
 
-class RecordError(ValueError):
+class RecordError(UserError, ValueError):
     """Plain values that are not such a record: names the record, the field and what is wrong with it."""
 
 

@@ -23,6 +23,7 @@ from typing import Any
 
 import torch
 
+from ssvi.errors import UserError
 from ssvi.training.epoch_line import EpochLine, epoch_line
 from ssvi.training.recipe import Recipe
 from ssvi.training.recipe_files import parse
@@ -33,7 +34,7 @@ KEPT = 2
 _SEAL = hashlib.sha256().digest_size
 
 
-class RunError(RuntimeError):
+class RunError(UserError, RuntimeError):
     """A run folder that cannot be used as asked: says what is wrong and what to do."""
 
 

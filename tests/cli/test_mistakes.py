@@ -1,0 +1,102 @@
+"""Mistakes of the user are one line, and bugs are never hidden."""
+
+import pytest
+
+from ssvi.cli import doctor, main
+
+
+@pytest.fixture
+def stopped(monkeypatch, tmp_path, capsys):
+    """Types a command that ends with an error, in an empty folder; returns the exit code and what it wrote to stderr."""
+
+    def typed(*words: str) -> tuple[int, str]:
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr("sys.argv", ["ssvi", *words])
+        with pytest.raises(SystemExit) as end:
+            main()
+        return end.value.code, capsys.readouterr().err
+
+    return typed
+
+
+IDS = {"ids": lambda value: " ".join(value[1:]) if isinstance(value, list) else ""}
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["train", "digit"], "did you mean 'digits'"),
+        (["train", "--density", "7"], "density=7.0 must be in"),
+        (["train", "--data", "imagenet"], "imagenet"),
+        (["train", "--resume", "nowhere"], "not a run folder"),
+        (["train", "--resume", "nowhere", "--lr", "1"], "leave out --lr"),
+    ],
+    **IDS,
+)
+def test_mistakes_are_a_sentence_and_not_a_traceback(words, message, stopped):
+    assert_one_line(message, *stopped(*words))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["train", "--model", "vgg"], "model='vgg' is unknown"),
+        (["train", "--model", "nowhere:net"], "cannot be imported"),
+        (["train", "--removal", "size"], "removal='size' must be one of"),
+        (["train", "--addition", "size"], "addition='size' must be one of"),
+        (["train", "--allocation", "size"], "allocation='size' must be one of"),
+        (["train", "--sigma-map", "relu"], "sigma_map='relu' must be one of"),
+        (["train", "--mu-init", "-1"], "mu_init='-1' must be"),
+        (["train", "--fresh-sigma", "0"], "fresh_sigma='0' must be"),
+        (["train", "--mc-steps", "50"], "mc_steps=50 must be between 1 and every=20"),
+        (["train", "--keep-dense", "conv7"], "keep_dense='conv7' matches no layer"),
+        (["train", "--density", "1e-9"], "raise density"),
+        (["train", "--momentum", "-1"], "momentum"),
+        (["train", "--seed", "-1"], "seed=-1 must be"),
+        (["train", "--lr", "1e9"], "lower"),
+        (["train", "--method", "mbnn", "--lr", "1e9"], "lower"),
+    ],
+    **IDS,
+)
+def test_settings_that_the_library_refuses_are_a_sentence_too(words, message, stopped):
+    assert_one_line(message, *stopped(*words))
+
+
+def assert_one_line(message: str, code: int, said: str) -> None:
+    """An error for the user: its line, the code 1, and no traceback."""
+    assert code == 1
+    assert said.startswith("error: ")
+    assert message in said
+    assert "Traceback" not in said
+
+
+def test_debug_shows_the_traceback_of_a_mistake(stopped):
+    code, said = stopped("--debug", "train", "digit")
+    assert code == 1
+    assert said.startswith("Traceback")
+    assert said.splitlines()[-1] == "error: recipe 'digit' does not exist: did you mean 'digits'?"
+
+
+def test_a_mistake_in_the_words_of_a_command_is_code_2(stopped):
+    code, said = stopped("trian")
+    assert code == 2
+    assert "Did you mean 'train'?" in said
+
+
+@pytest.mark.parametrize("kind", [ValueError, FloatingPointError, RuntimeError, OSError])
+def test_a_bug_is_not_taken_for_a_mistake(kind, monkeypatch):
+    def broken() -> None:
+        raise kind("a bug of ours")
+
+    monkeypatch.setattr(doctor, "findings", broken)
+    monkeypatch.setattr("sys.argv", ["ssvi", "doctor"])
+    with pytest.raises(kind, match="a bug of ours"):
+        main()
+
+
+def test_an_interruption_is_code_130(monkeypatch, stopped):
+    def interrupted() -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(doctor, "findings", interrupted)
+    assert stopped("doctor")[0] == 130
