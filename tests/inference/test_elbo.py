@@ -7,6 +7,7 @@ from torch import nn
 
 import ssvi
 from ssvi import metrics
+from ssvi.inference.elbo import Terms
 from ssvi.nn.models import resnet18
 
 
@@ -17,7 +18,7 @@ def test_the_loss_is_nll_plus_beta_kl_over_n():
     prior, posterior = torch.distributions.Normal(0, 0.2), torch.distributions.Normal(bnn.mu, bnn.sigma)
     kl = torch.distributions.kl_divergence(posterior, prior).sum()
     torch.testing.assert_close(elbo(nll), nll + 0.1 * kl / 1234)
-    assert elbo.terms == ssvi.elbo.Terms(nll.item(), pytest.approx(kl.item()), 0.1)
+    assert elbo.terms == Terms(nll.item(), pytest.approx(kl.item()), 0.1)
 
 
 def test_the_sum_over_an_epoch_is_the_bound_whatever_the_batch_size():

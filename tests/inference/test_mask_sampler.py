@@ -14,10 +14,12 @@ from torch.optim.lr_scheduler import LambdaLR
 import ssvi
 from ssvi import data, metrics
 from ssvi.inference import masks
+from ssvi.inference.elbo import Terms
 from ssvi.inference.mask_sampler import Masks, compact, to_mbnn
 from ssvi.inference.masks import State
 from ssvi.inference.sgld import SGLD
 from ssvi.nn import gates, models
+from ssvi.nn.layers import posteriors
 
 SIZES = (3, 2)
 """Hidden channels of the small network: 5 in two layers, so 32 masks, of which 7 * 3 cut no layer."""
@@ -251,7 +253,7 @@ def test_the_loss_is_nll_minus_the_log_prior_of_all_but_normalisation():
     energy = -sum(prior.log_prob(p).sum() for p in plain)
     nll = torch.tensor(0.7, dtype=torch.float64)
     torch.testing.assert_close(chain(nll), nll + energy / 100)
-    assert chain.terms == ssvi.elbo.Terms(0.7, pytest.approx(energy.item()), 1.0)
+    assert chain.terms == Terms(0.7, pytest.approx(energy.item()), 1.0)
 
 
 @pytest.fixture
@@ -315,7 +317,7 @@ def test_compact_is_the_same_function_with_the_weights_of_channels_that_are_on(l
     made = compact(net, x)
     torch.testing.assert_close(made(x), net(x))
     assert not list(gates.gates(made))
-    counts = [layer.posterior.s for _, layer in ssvi.nn.layers(made)]
+    counts = [layer.posterior.s for _, layer in ssvi.layers(made)]
     assert counts == [3 * 9, 3 * 5 * 9, 5 * 4 * 11, 11 * 10]
     assert list(Masks(net, train_size=10).active.values()) == [3, 5, 11]
     assert Masks(net, train_size=10).live == 19 / 28
@@ -407,5 +409,5 @@ def test_digits():
     probabilities = torch.stack([state(x_test).softmax(-1).detach() for state in states]).mean(0)
     assert metrics.accuracy(probabilities, y_test) >= 0.93
     assert chain.live < 0.6
-    weights = list(ssvi.nn.posteriors(states[-1]).values())
+    weights = list(posteriors(states[-1]).values())
     assert sum(w.s for w in weights) < 0.3 * sum(w.d for w in weights)

@@ -225,8 +225,10 @@ def test_no_more_than_one_dense_gradient_exists_at_a_time(monkeypatch):
     subspace = ssvi.Subspace(bnn, optimizer, every=2, rate=0.5)
     for i in range(4):
         train_step(bnn, optimizer, i)
-        held = [ear.wanted for ear in subspace._ears.values()]
-        assert all(len(w.live) + len(w.absent) <= 2 * len(w.live) for w in held), "s-sized, not d-sized"
+        kept = [collector.scores for collector in subspace._collectors.values()]
+        assert all(len(a.live_score) + len(a.absent_index) <= 2 * len(a.live_score) for a in kept), (
+            "s-sized, not d-sized"
+        )
         subspace.step()
     assert len(alive) == 6, "three layers, on the two update steps alone"
     assert most == 1
