@@ -36,9 +36,9 @@ def test_responsibilities_are_the_ratio_of_the_densities():
 
 def test_responsibilities_survive_weights_whose_densities_underflow():
     q = prior((1e3, -1e3, 1e-300), v0=0.005, v1=1e-5)
-    found = q.responsibility()
-    assert found[:2].tolist() == [0.0, 0.0]
-    assert found[2] == pytest.approx(gauss(0, 1e-5) / (gauss(0, 1e-5) + laplace(0, 0.005)), rel=1e-12)
+    rho = q.responsibility()
+    assert rho[:2].tolist() == [0.0, 0.0]
+    assert rho[2] == pytest.approx(gauss(0, 1e-5) / (gauss(0, 1e-5) + laplace(0, 0.005)), rel=1e-12)
 
 
 def test_one_adaptation_by_hand():
@@ -71,12 +71,12 @@ def test_a_full_step_is_em_and_never_lowers_the_log_posterior():
         of_sigma = -(5 / 2 + 1) * math.log(sigma2) - 5 * 2 / (2 * sigma2)
         return sum(map(math.log, likelihood)) + of_delta + of_sigma
 
-    q, found = prior(), []
+    q, log_posteriors = prior(), []
     for _ in range(300):
-        found.append(log_posterior(q.delta, q.sigma2))
+        log_posteriors.append(log_posterior(q.delta, q.sigma2))
         q.adapt(1.0, ("rho", "delta", "sigma"))
-    assert all(after > before - 1e-12 for before, after in itertools.pairwise(found))
-    assert found[20] > found[0] + 0.1
+    assert all(after > before - 1e-12 for before, after in itertools.pairwise(log_posteriors))
+    assert log_posteriors[20] > log_posteriors[0] + 0.1
     h = 1e-5
     slope = (log_posterior(q.delta + h, q.sigma2) - log_posterior(q.delta - h, q.sigma2)) / (2 * h)
     assert slope == pytest.approx(0, abs=1e-6)
@@ -116,8 +116,8 @@ def test_the_energy_is_minus_the_expected_log_prior_up_to_a_constant():
     """With rho, k0, k1 of an E-step at w, its gradient is that of -log p(w): the identity behind EM."""
     q = prior()
     q.adapt(1.0, ("rho",))
-    (found,) = torch.autograd.grad(q.energy(), q.weight)
-    for w, slope in zip(WEIGHTS, found.tolist(), strict=True):
+    (gradient,) = torch.autograd.grad(q.energy(), q.weight)
+    for w, slope in zip(WEIGHTS, gradient.tolist(), strict=True):
         if w:  # at 0 the Laplace has a corner
             low, high = (-math.log(gauss(v, 0.02) + laplace(v, 0.1)) for v in (w - 1e-6, w + 1e-6))
             assert slope == pytest.approx((high - low) / 2e-6, rel=1e-6)

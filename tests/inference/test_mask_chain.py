@@ -101,19 +101,19 @@ def visits(small, steps):
 
     chain.state_of = state_of
     torch.manual_seed(0)
-    found = Counter()
+    counts = Counter()
     for _ in range(steps):
         chain.step(x, y)
-        found[tuple(torch.cat([gate.alive for gate in chain.gates.values()]).tolist())] += 1
-    return {m: n / steps for m, n in found.items()}
+        counts[tuple(torch.cat([gate.alive for gate in chain.gates.values()]).tolist())] += 1
+    return {m: n / steps for m, n in counts.items()}
 
 
-def distance(small, found):
+def distance(small, visited):
     """Total variation between the visits and the posterior."""
     posterior = torch.tensor([log_posterior(small, m) for m in ALL]).softmax(0).tolist()
     exact = {tuple(m.tolist()): p for m, p in zip(ALL, posterior, strict=True)}
-    assert found.keys() <= exact.keys()
-    return 0.5 * sum(abs(found.get(m, 0.0) - p) for m, p in exact.items())
+    assert visited.keys() <= exact.keys()
+    return 0.5 * sum(abs(visited.get(m, 0.0) - p) for m, p in exact.items())
 
 
 def test_the_chain_visits_the_masks_as_often_as_their_posterior_says(small):

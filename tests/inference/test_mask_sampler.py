@@ -87,10 +87,10 @@ def test_compact_is_the_same_function_with_the_weights_of_channels_that_are_on(l
     for place, off in ((1, [0]), (5, [1, 2, 6]), (9, [0, 5, 7, 11, 12])):
         net[place].gate.alive[off] = False
     net.eval()
-    made = compact(net, x)
-    torch.testing.assert_close(made(x), net(x))
-    assert not list(gates.gates(made))
-    counts = [layer.posterior.s for _, layer in ssvi.layers(made)]
+    compacted = compact(net, x)
+    torch.testing.assert_close(compacted(x), net(x))
+    assert not list(gates.gates(compacted))
+    counts = [layer.posterior.s for _, layer in ssvi.layers(compacted)]
     assert counts == [3 * 9, 3 * 5 * 9, 5 * 4 * 11, 11 * 10]
     assert list(Masks(net, train_size=10).active.values()) == [3, 5, 11]
     assert Masks(net, train_size=10).active_share == 19 / 28
@@ -112,7 +112,7 @@ def test_residual_networks_are_sampled_and_compacted():
 def test_a_run_goes_on_bit_for_bit(lenet):
     net, x, y = lenet
 
-    def parts(net):
+    def sampler_and_chain(net):
         return SGLD(net.parameters(), 0.1, train_size=100, temperature=0.1), Masks(net, train_size=100, every=2)
 
     def run(net, optimizer, chain, steps):
@@ -123,12 +123,12 @@ def test_a_run_goes_on_bit_for_bit(lenet):
             optimizer.step()
             chain.step(x, y)
 
-    first = parts(net)
+    first = sampler_and_chain(net)
     run(net, *first, 9)
     saved = copy.deepcopy([part.state_dict() for part in (net, *first)]), torch.get_rng_state()
     run(net, *first, 21)
     again = to_mbnn(models.lenet(size=8, width=4).double())
-    second = parts(again)
+    second = sampler_and_chain(again)
     for part, state in zip((again, *second), saved[0], strict=True):
         part.load_state_dict(state)
     torch.set_rng_state(saved[1])

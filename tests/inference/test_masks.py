@@ -32,12 +32,12 @@ def test_a_set_is_the_sum_over_its_orders():
     score = torch.randn(6, dtype=torch.float64) * 2
     weight = {c: math.exp(score[c]) for c in range(6)}
     for count in (1, 2, 3):
-        found = {
+        probabilities = {
             chosen: math.exp(masks.log_set(score, torch.tensor(chosen)))
             for chosen in itertools.combinations(range(6), count)
         }
-        assert found == pytest.approx({chosen: probability_of_set(weight, chosen) for chosen in found})
-        assert sum(found.values()) == pytest.approx(1)
+        assert probabilities == pytest.approx({chosen: probability_of_set(weight, chosen) for chosen in probabilities})
+        assert sum(probabilities.values()) == pytest.approx(1)
     far = torch.tensor([0.0, -1e5, -1e5, -2e5, -math.inf], dtype=torch.float64)
     assert masks.log_set(far, torch.tensor([3, 0])) == pytest.approx(-1e5 - math.log(2))
 
@@ -46,11 +46,11 @@ def test_a_set_is_the_sum_over_its_orders():
 def test_proposals_come_as_often_as_q_says(death, on):
     state = State(bits(*on), 0.0, torch.tensor([-0.1, -2.0, -1.0, 0.0, -3.0], dtype=torch.float64))
     torch.manual_seed(0)
-    n, found = 6000, Counter()
+    n, drawn = 6000, Counter()
     for i in range(n):
-        found[tuple(sorted(masks.propose(state, death, 1 + i % 3).tolist()))] += 1
-    expected = {chosen: n * math.exp(masks.log_proposal(state, torch.tensor(chosen))) for chosen in found}
+        drawn[tuple(sorted(masks.propose(state, death, 1 + i % 3).tolist()))] += 1
+    expected = {chosen: n * math.exp(masks.log_proposal(state, torch.tensor(chosen))) for chosen in drawn}
     assert sum(expected.values()) == pytest.approx(n)
-    chi2 = sum((found[c] - e) ** 2 / e for c, e in expected.items())
+    chi2 = sum((drawn[c] - e) ** 2 / e for c, e in expected.items())
     freedom = len(expected) - 1
     assert chi2 < freedom + 4 * math.sqrt(2 * freedom)

@@ -105,7 +105,7 @@ def test_zeros_revive_because_the_velocity_stays():
     dead = ~run.priors["3"].mask
     assert (sampler.state[net[3].weight]["velocity"][dead] != 0).all()
     assert sum(changed[1:]) > 10
-    assert all(count % 2 == 0 for count in changed[1:])  # the density is held: for each that comes one goes
+    assert all(count % 2 == 0 for count in changed[1:])  # the density is constant: one weight goes for each that comes
 
 
 def test_tied_weights_are_pruned_once():
@@ -117,19 +117,19 @@ def test_tied_weights_are_pruned_once():
 
 
 def test_resume_is_bit_for_bit():
-    def parts():
+    def everything():
         net = small_net()
         run = spike_and_slab(net, adapt=("rho", "delta", "sigma"))
         return net, SGHMC(net.parameters(), 0.1, train_size=40, inv_temperature=10.0), run
 
     batches = some_batches(60)
-    whole = parts()
+    whole = everything()
     changed = train(*whole, batches[:35])
     file = io.BytesIO()
     torch.save([part.state_dict() for part in whole] + [torch.get_rng_state()], file)
     changed = train(*whole, batches[35:])
 
-    again = parts()
+    again = everything()
     file.seek(0)
     *states, random = torch.load(file, weights_only=True)
     for part, state in zip(again, states, strict=True):

@@ -1,4 +1,4 @@
-"""The loss. Its scale cannot be wrong: the size of the training set is a required argument."""
+"""The loss of variational inference. The size of the training set is a required argument, so its scale is right."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ssvi.schedules import Schedule, resolve
 
 @dataclass(frozen=True)
 class Terms:
-    """What the last loss was made of."""
+    """The terms of the last loss: mean NLL of the batch, divergence of the network, and the factor of the divergence."""
 
     nll: float
     kl: float
@@ -72,7 +72,7 @@ class ELBO:
 
     @property
     def terms(self) -> Terms:
-        """NLL, KL and beta of the last call, apart."""
+        """NLL, KL and beta of the last call."""
         if self._last is None:
             raise RuntimeError("elbo.terms: there was no call yet")
         nll, divergence, beta = self._last
@@ -83,5 +83,5 @@ class ELBO:
         return {"step": self.step}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
-        """Go on from there."""
+        """Go on from a saved state."""
         self.step = state["step"]
