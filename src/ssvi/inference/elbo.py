@@ -21,6 +21,21 @@ class Terms:
     beta: float
 
 
+def check_train_size(train_size: int) -> None:
+    """Refuse what is not a number of training examples."""
+    if isinstance(train_size, bool) or not train_size > 0:
+        raise ValueError(
+            f"train_size={train_size!r} must be a positive number: the number of examples in the training set, "
+            "e.g. len(train_set)"
+        )
+
+
+def check_is_mean(nll: Tensor) -> None:
+    """Refuse a loss per example: the scale of the bound holds for the mean over the batch."""
+    if nll.dim() != 0:
+        raise ValueError(f"nll has shape {tuple(nll.shape)}: pass the mean over the batch, e.g. reduction='mean'")
+
+
 class ELBO:
     """The negative evidence lower bound per example: mean NLL of a batch + beta_t KL(q || p) / train_size   (Eq. 3).
 
@@ -44,11 +59,7 @@ class ELBO:
         kl: Callable[[nn.Module], Tensor] = kl,
     ) -> None:
         kl(bnn)  # a network without a Bayesian layer is an error here and not in the first step
-        if isinstance(train_size, bool) or not train_size > 0:
-            raise ValueError(
-                f"train_size={train_size!r} must be a positive number: the number of examples in the training set, "
-                "e.g. len(train_set)"
-            )
+        check_train_size(train_size)
         self.bnn = bnn
         self.train_size = train_size
         self.beta = resolve(beta)
@@ -58,8 +69,7 @@ class ELBO:
 
     def __call__(self, nll: Tensor) -> Tensor:
         """The loss for a batch whose mean negative log-likelihood is `nll`."""
-        if nll.dim() != 0:
-            raise ValueError(f"nll has shape {tuple(nll.shape)}: pass the mean over the batch, e.g. reduction='mean'")
+        check_is_mean(nll)
         if not torch.isfinite(nll):
             raise FloatingPointError(
                 f"nll={nll.item()} at step {self.step}: nothing was changed; lower the learning rate or sigma_init, "

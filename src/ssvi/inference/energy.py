@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 
 from torch import Tensor
 
-from ssvi.inference.elbo import Terms
+from ssvi.inference.elbo import Terms, check_is_mean, check_train_size
 
 
 class Energy(ABC):
@@ -16,8 +16,7 @@ class Energy(ABC):
     """
 
     def __init__(self, train_size: int) -> None:
-        if isinstance(train_size, bool) or not train_size > 0:
-            raise ValueError(f"train_size={train_size!r} must be positive: the number of examples in the training set")
+        check_train_size(train_size)
         self.train_size = train_size
         self._last: tuple[Tensor, Tensor] | None = None
 
@@ -27,8 +26,7 @@ class Energy(ABC):
 
     def __call__(self, nll: Tensor) -> Tensor:
         """U / N for a batch whose mean negative log-likelihood is `nll`."""
-        if nll.dim() != 0:
-            raise ValueError(f"nll has shape {tuple(nll.shape)}: pass the mean over the batch, e.g. reduction='mean'")
+        check_is_mean(nll)
         penalty = self.penalty()
         self._last = nll.detach(), penalty.detach()
         return nll + penalty / self.train_size

@@ -91,14 +91,15 @@ class Masks(Energy):
 
         min(1, exp(log p(m') - log p(m) + N (nll(m) - nll(m')) + log q(m | m') - log q(m' | m))),     A = (lam log N)^5
 
-    A batch stands for the data set, so the chain is exact for the full batch only. A proposal costs a forward pass at m
-    and one at m', and where a death starts a backward pass without the weights' gradients: 3 f, and not the authors' 6 f.
+    One batch is used in place of the data set, so the chain is exact for the full batch only. A proposal costs a forward
+    pass at m and one at m', and a backward pass without the weights' gradients at the one where a death is drawn: 3
+    forward passes' worth, where the authors' code needs 6.
 
     Args:
         net: a network from `to_mbnn`.
         train_size: N, the number of examples in the training set.
-        lam: the dial of sparsity. To lose one of s channels is worth A (2 s - 1) nats, and A is its fifth power: the
-            paper's 0.05 is A = 0.046 for N = 50 000, but 0.006 for N = 1 300.
+        lam: sets the sparsity. Without one of its s channels a layer has A (2 s - 1) nats more log prior (besides the
+            binomials), and A grows as lam^5: the paper's 0.05 is A = 0.046 for N = 50 000, but 0.006 for N = 1 300.
         every: calls of `step` per proposal.
         prior_scale: of the Cauchy prior of the weights.
         loss: (output, y) -> mean negative log-likelihood.

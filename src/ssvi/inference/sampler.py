@@ -14,6 +14,8 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
+from ssvi.inference.elbo import check_train_size
+
 
 class Sampler(Optimizer, ABC):
     """An optimiser whose step on a parameter adds noise of a scale that its group of settings decides.
@@ -23,9 +25,7 @@ class Sampler(Optimizer, ABC):
     """
 
     def __init__(self, params: Any, settings: dict[str, Any]) -> None:
-        train_size = settings["train_size"]
-        if isinstance(train_size, bool) or not train_size > 0:
-            raise ValueError(f"train_size={train_size!r} must be positive: the number of examples in the training set")
+        check_train_size(settings["train_size"])
         super().__init__(params, settings)
         for group in self.param_groups:
             self._noise_scale(group)  # a wrong setting is an error here and not in the first step

@@ -1,6 +1,7 @@
-"""The loop of Algorithm 1 over gamma: when an update is due, what it listens to, and what it did.
+"""The updates of gamma in Algorithm 1: every M steps the weakest weights leave and the most useful ones come in.
 
-`addition` collects the scores, `update` plans and carries out.
+Here is the loop: when an update is due, and during which batches scores are collected for it. `addition` collects the
+scores, `update` plans the new support of each layer and changes it.
 """
 
 from __future__ import annotations
@@ -36,14 +37,14 @@ class Subspace:
         optimizer: what trains it; or several, if each trains some of the parameters.
         every: M, the number of calls per update.
         rate: r_t, a number or a schedule over the updates t = 0, 1, ...
-        removal: a name from `ssvi.criteria` or a function (mu, sigma) -> score; big scores stay.
+        removal: a name from `ssvi.criteria` or a function (mu, sigma) -> score; weights with large scores stay.
         addition: "sample" (criterion 1: the gradient under sampled theta), "mean" (criterion 2: the batch of the update
             runs at theta = mu), "random", or a function dl/dtheta -> score.
         mc_steps: K of criterion 3, the mean of the scores of the last K batches. For K > 1 each layer keeps a running
             sum of d scores during those K batches.
         fresh_sigma: "mean", the arithmetic mean of the sigma that stay in the layer; "mean_rho", the sigma of their mean
             rho (what the authors' code does); or a number.
-        until: after this many calls gamma is frozen.
+        until: after this many calls gamma does not change any more.
     """
 
     def __init__(
