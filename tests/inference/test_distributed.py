@@ -1,4 +1,4 @@
-"""Two processes, one run. gloo sometimes aborts at exit after all is done: results are judged, not exit codes."""
+"""Two processes, one run. gloo sometimes aborts at exit after all is done: the tests look at results, not at exit codes."""
 
 import json
 import re
@@ -53,8 +53,8 @@ def test_the_support_is_the_same_as_in_one_process(runs):
 def test_traffic_is_s_sized_and_printed(runs):
     said = runs[2][1].stdout
     assert "2 processes average" in said
-    found = re.search(r"average ([\d,]+) bytes of gradients per step \(dense VI: ([\d,]+)\)", said)
-    sent, dense = (int(number.replace(",", "")) for number in found.groups())
+    numbers = re.search(r"average ([\d,]+) bytes of gradients per step \(dense VI: ([\d,]+)\)", said)
+    sent, dense = (int(number.replace(",", "")) for number in numbers.groups())
     assert sent < 0.3 * dense
 
 

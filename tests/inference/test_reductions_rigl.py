@@ -177,7 +177,7 @@ def test_a_point_stores_an_index_and_a_number_for_each_live_weight(density):
 
 @pytest.mark.parametrize("kernel", ["dense", "auto"])
 @pytest.mark.parametrize("make", [mlp, net])
-def test_mean_and_sample_are_point_networks_equal_to_the_held_ones(make, kernel):
+def test_mean_and_sample_are_point_networks_equal_to_the_pinned_ones(make, kernel):
     bnn = ssvi.to_bnn(make(), 0.2, sigma_init=0.1)
     x = batch(0)[0]
     with ssvi.kernels.use(kernel):
@@ -189,7 +189,7 @@ def test_mean_and_sample_are_point_networks_equal_to_the_held_ones(make, kernel)
         assert torch.equal(mean(x), at_mean)
         assert torch.equal(drawn(x), at_sample)
     assert not torch.equal(at_mean, at_sample)
-    for made in (mean, drawn):
-        for (_, layer), (_, theirs) in zip(ssvi.layers(made), ssvi.layers(bnn), strict=True):
+    for point in (mean, drawn):
+        for (_, layer), (_, theirs) in zip(ssvi.layers(point), ssvi.layers(bnn), strict=True):
             assert type(layer.posterior) is SparsePoint
             assert torch.equal(layer.index, theirs.index)

@@ -1,7 +1,7 @@
-"""Addition (Section 3.3.2): which absent weights the loss wants most, from x and dl/dy alone.
+"""Addition (Section 3.3.2): which absent weights would lower the loss most, from x and dl/dy alone.
 
-While a listener is attached, each use of a layer leaves its x; when dl/dy arrives in the backward pass, the dense
-gradient of that one layer is formed, scored, reduced to what an update can need, and freed.
+While a collector is attached to a layer, each use of the layer saves its input x. When dl/dy arrives in the backward pass,
+the dense gradient of that one layer is formed, scored, reduced to what an update can need, and freed.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from ssvi.kernels.geometry import Geometry
 from ssvi.kernels.native import select
 from ssvi.nn.sparse import SparsePosterior
 
-Score = Callable[[Tensor], Tensor]
-"""dl/dtheta of a layer, dense -> score of each position: the bigger, the more wanted. (May overwrite its argument.)"""
+Criterion = Callable[[Tensor], Tensor]
+"""dl/dtheta of a layer, dense -> score of each position; large scores come in. (May overwrite its argument.)"""
 
-BY_NAME: dict[str, tuple[Score, bool]] = {
+BY_NAME: dict[str, tuple[Criterion, bool]] = {
     "sample": (torch.abs_, False),
     "mean": (torch.abs_, True),
     "random": (torch.rand_like, False),
 }
-"""The score, and whether theta = mu while it is taken. Criterion 1, criterion 2, and chance (SET)."""
+"""The criterion, and whether theta = mu while its gradient is taken: criterion 1, criterion 2, and chance (SET)."""
 
 
-def resolve(addition: str | Score) -> tuple[Score, bool]:
-    """The addition criterion of that name, or the function as a score under sampled theta."""
+def resolve(addition: str | Criterion) -> tuple[Criterion, bool]:
+    """The criterion of that name, or the function itself, which then sees gradients under sampled theta."""
     if callable(addition):
         return addition, False
     if addition not in BY_NAME:
@@ -41,12 +41,12 @@ def resolve(addition: str | Score) -> tuple[Score, bool]:
     return BY_NAME[addition]
 
 
-@dataclass
+@dataclass(frozen=True)
 class AdditionScores:
-    """All that an update needs of d scores: those of the s live weights, and the k best of the others."""
+    """All that an update needs of d scores: those of the s live weights, and the k best of the absent ones."""
 
-    live: Tensor
-    absent: Tensor
+    live_score: Tensor
+    absent_index: Tensor
     """Flat positions, increasing."""
     absent_score: Tensor
 
@@ -54,84 +54,90 @@ class AdditionScores:
 class ScoreCollector:
     """Listens to one posterior through `mc_steps` backward passes and keeps the mean of its scores."""
 
-    def __init__(self, posterior: SparsePosterior, score: Score, k: int, mc_steps: int) -> None:
-        self.posterior, self.score, self.k, self.mc_steps = posterior, score, k, mc_steps
-        self.open: WeakSet[_Use] = WeakSet()
-        self.gradient: Tensor | None = None
-        self.uses: list[tuple[Tensor, Geometry, Tensor]] = []
+    def __init__(self, posterior: SparsePosterior, criterion: Criterion, k: int, mc_steps: int) -> None:
+        self.posterior, self.criterion, self.k, self.mc_steps = posterior, criterion, k, mc_steps
         self.total: Tensor | None = None
+        """For mc_steps > 1: the sum of the scores of `passes` backward passes."""
         self.passes = 0
-        self.wanted: AdditionScores | None = None
+        self.scores: AdditionScores | None = None
+        self._pending: WeakSet[_PendingUse] = WeakSet()
+        self._gradient: Tensor | None = None
+        self._arrived: list[tuple[Tensor, Geometry, Tensor]] = []
 
     def watch(self, x: Tensor, y: Tensor, geometry: Geometry) -> None:
-        """y = theta * x was computed."""
+        """y = theta * x was computed: wait for dl/dy."""
         if y.requires_grad:
-            use = _Use()
-            self.open.add(use)  # weakly: a graph that is thrown away without a backward pass takes its use with it
+            use = self._expect_gradient()
             x = x.detach()
-            y.register_hook(lambda grad_y: self._hear(use, (x, geometry, grad_y)))
+            y.register_hook(lambda grad_y: self._receive_output_gradient(use, x, geometry, grad_y))
 
     def watch_weight(self, weight: Tensor) -> None:
-        """A dense weight was handed out; its gradient is dl/dtheta itself."""
+        """The dense weight itself was used: wait for its gradient, which is dl/dtheta."""
         if weight.requires_grad:
-            use = _Use()
-            self.open.add(use)
-            weight.register_hook(lambda grad: self._hear_weight(use, grad))
+            use = self._expect_gradient()
+            weight.register_hook(lambda gradient: self._receive_weight_gradient(use, gradient))
 
-    def _hear(self, use: _Use, heard: tuple[Tensor, Geometry, Tensor]) -> None:
-        self.uses.append(heard)
-        self._close(use)
+    def result(self) -> AdditionScores | None:
+        """The scores, or None if no gradient has passed through the layer."""
+        if self.total is not None:
+            return reduce_scores(self.total / self.passes, self.posterior.index, self.k)
+        return self.scores
 
-    def _hear_weight(self, use: _Use, grad: Tensor) -> None:
-        self.gradient = grad.clone() if self.gradient is None else self.gradient + grad
-        self._close(use)
+    def _expect_gradient(self) -> _PendingUse:
+        use = _PendingUse()
+        self._pending.add(use)  # weakly: a graph that is thrown away without a backward pass takes its use with it
+        return use
+
+    def _receive_output_gradient(self, use: _PendingUse, x: Tensor, geometry: Geometry, grad_y: Tensor) -> None:
+        self._arrived.append((x, geometry, grad_y))
+        self._finish(use)
+
+    def _receive_weight_gradient(self, use: _PendingUse, gradient: Tensor) -> None:
+        self._gradient = gradient.clone() if self._gradient is None else self._gradient + gradient
+        self._finish(use)
 
     @torch.no_grad()
-    def _close(self, use: _Use) -> None:
+    def _finish(self, use: _PendingUse) -> None:
         """A weight that is used several times has the sum of their gradients, so wait for the last one."""
-        self.open.discard(use)
-        if self.open:
+        self._pending.discard(use)
+        if self._pending:
             return
-        gradient, self.gradient = self.gradient, None
-        for x, geometry, grad_y in self.uses:
-            part = geometry.weight_gradient(x.to(grad_y.dtype), grad_y)
-            gradient = part if gradient is None else gradient.add_(part)
-        self.uses.clear()
+        gradient, self._gradient = self._gradient, None
+        for x, geometry, grad_y in self._arrived:
+            term = geometry.weight_gradient(x.to(grad_y.dtype), grad_y)
+            gradient = term if gradient is None else gradient.add_(term)
+        self._arrived.clear()
         assert gradient is not None
-        self._keep(self.score(distributed.mean_(gradient).flatten()))
+        self._keep(self.criterion(distributed.mean_(gradient).flatten()))
 
     def _keep(self, score: Tensor) -> None:
         """Criterion 3 is the mean of |gradient|, and its best k are known only after the last pass: for mc_steps > 1 the
-        running sum of the layer is kept between passes. Otherwise the d scores end here."""
+        running sum of the layer is kept between passes. Otherwise the d scores are reduced and freed here."""
         if score.shape != (self.posterior.d,):
-            raise ValueError(f"addition: scores of shape {tuple(score.shape)} for {self.posterior.d} weights")
+            raise ValueError(
+                f"addition: scores of shape {tuple(score.shape)} for {self.posterior.d} weights; return one score per weight"
+            )
         if torch.isnan(score).any():
             raise FloatingPointError(
-                "addition: NaN in the gradient of a batch that an update of gamma listens to; nothing was changed. "
+                "addition: NaN in the gradient of a batch that an update of gamma needs; nothing was changed. "
                 "Lower the learning rate, clip gradients, or look for NaN in the input"
             )
         if self.mc_steps > 1:
             self.total = score if self.total is None else self.total.add_(score)
             self.passes += 1
         else:
-            self.wanted = want(score, self.posterior.index, self.k)
-
-    def result(self) -> AdditionScores | None:
-        """What was heard, or None."""
-        if self.total is not None:
-            return want(self.total / self.passes, self.posterior.index, self.k)
-        return self.wanted
+            self.scores = reduce_scores(score, self.posterior.index, self.k)
 
 
-class _Use:
-    """One use of a layer whose gradient has not come yet."""
+class _PendingUse:
+    """One use of a layer whose gradient has not arrived yet."""
 
 
-def want(score: Tensor, index: Tensor, k: int) -> AdditionScores:
+def reduce_scores(score: Tensor, index: Tensor, k: int) -> AdditionScores:
     """Reduce d scores, which are overwritten, to the live ones and the k best of the absent ones."""
     live = score.index_select(0, index)
-    chosen = top_k(score.index_fill_(0, index.long(), -torch.inf), k)
-    return AdditionScores(live, chosen, score.index_select(0, chosen))
+    absent = top_k(score.index_fill_(0, index.long(), -torch.inf), k)
+    return AdditionScores(live, absent, score.index_select(0, absent))
 
 
 def top_k(score: Tensor, k: int) -> Tensor:
@@ -140,7 +146,7 @@ def top_k(score: Tensor, k: int) -> Tensor:
         return select.top_k(score, k)
     if k == 0:
         return torch.empty(0, dtype=torch.long, device=score.device)
-    last = torch.topk(score, k, sorted=True).values[-1]
-    above = (score > last).nonzero().flatten()
-    level = (score == last).nonzero().flatten()[: k - above.numel()]
-    return torch.cat([above, level]).sort().values
+    smallest = torch.topk(score, k, sorted=True).values[-1]
+    above = (score > smallest).nonzero().flatten()
+    equal = (score == smallest).nonzero().flatten()[: k - above.numel()]
+    return torch.cat([above, equal]).sort().values

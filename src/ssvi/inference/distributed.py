@@ -1,6 +1,6 @@
-"""Several processes, one run: the little that data-parallel training needs beyond torch's DistributedDataParallel.
+"""One run in several processes: what data-parallel training needs besides torch's DistributedDataParallel.
 
-Without a process group everything here is a no-op, so the callers need not ask.
+In a single process every function here does nothing, so that callers need not distinguish.
 """
 
 from __future__ import annotations
@@ -16,14 +16,16 @@ from torch import Tensor
 
 
 def start() -> None:
-    """Join the group that torchrun describes in the environment, if it does: gloo on CPUs, nccl on GPUs."""
+    """Join the other processes if torchrun started this one: by gloo on CPUs, by nccl on GPUs."""
     if int(os.environ.get("WORLD_SIZE", "1")) > 1 and not dist.is_initialized():
         dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
 
 
 def leave() -> None:
-    """End this process once all have come here; a single process goes on. Nothing is left to do, and gloo now and then
-    hangs or aborts when it takes its threads down, so it is not asked to."""
+    """Wait for the other processes, then end this one at once. A single process goes on.
+
+    The usual end of a process would stop gloo's threads, and gloo sometimes hangs or aborts when that happens.
+    """
     if ranks() > 1:
         dist.barrier()
         sys.stdout.flush()
@@ -37,12 +39,12 @@ def ranks() -> int:
 
 
 def rank() -> int:
-    """The number of this process; 0 writes."""
+    """The number of this process. Process 0 writes the files."""
     return dist.get_rank() if dist.is_initialized() else 0
 
 
 def mean_(tensor: Tensor) -> Tensor:
-    """The mean over the processes, in place."""
+    """Replace the tensor by its mean over the processes."""
     if ranks() > 1:
         dist.all_reduce(tensor)
         tensor /= ranks()
@@ -50,7 +52,7 @@ def mean_(tensor: Tensor) -> Tensor:
 
 
 def from_first_(tensor: Tensor) -> Tensor:
-    """The tensor of process 0, in place."""
+    """Replace the tensor by that of process 0."""
     if ranks() > 1:
         dist.broadcast(tensor, 0)
     return tensor
@@ -64,27 +66,28 @@ def any_of(flag: bool) -> bool:
 
 
 def gather(tensor: Tensor) -> list[Tensor]:
-    """The tensor of every process, on every process."""
+    """The tensors of all processes, in the order of their numbers; every process gets them."""
     if ranks() == 1:
         return [tensor]
-    found = [torch.empty_like(tensor) for _ in range(ranks())]
-    dist.all_gather(found, tensor)
-    return found
+    tensors = [torch.empty_like(tensor) for _ in range(ranks())]
+    dist.all_gather(tensors, tensor)
+    return tensors
 
 
 def traffic(net: torch.nn.Module) -> int:
-    """Bytes of gradients that a step averages."""
+    """How many bytes of gradients each step averages over the processes."""
     return sum(p.numel() * p.element_size() for p in net.parameters() if p.requires_grad)
 
 
 def parallel(net: torch.nn.Module) -> Any:
-    """The network whose backward pass averages gradients.
+    """The network, wrapped so that its backward pass averages the gradients over the processes.
 
-    Buffers are not broadcast: indices are equal on every rank by construction, and BatchNorm's running statistics are
-    those of each rank, of which rank 0's are saved.
+    Buffers are not sent: the indices are equal in all processes by construction, and each process has its own running
+    statistics of BatchNorm, of which those of process 0 are saved.
     """
     if ranks() == 1:
         return net
     wrap: Any = torch.nn.parallel.DistributedDataParallel
-    known = inspect.signature(wrap.__init__).parameters  # torch 2.13 renamed the argument
-    return wrap(net, **{"forward_sync_buffers" if "forward_sync_buffers" in known else "broadcast_buffers": False})
+    arguments = inspect.signature(wrap.__init__).parameters  # torch 2.13 renamed the one about buffers
+    name = "forward_sync_buffers" if "forward_sync_buffers" in arguments else "broadcast_buffers"
+    return wrap(net, **{name: False})

@@ -1,4 +1,4 @@
-"""The loss. Its scale cannot be wrong: the size of the training set is a required argument."""
+"""The loss of variational inference. The size of the training set is a required argument, so its scale is right."""
 
 from __future__ import annotations
 
@@ -14,11 +14,26 @@ from ssvi.schedules import Schedule, resolve
 
 @dataclass(frozen=True)
 class Terms:
-    """What the last loss was made of."""
+    """The terms of the last loss: mean NLL of the batch, divergence of the network, and the factor of the divergence."""
 
     nll: float
     kl: float
     beta: float
+
+
+def check_train_size(train_size: int) -> None:
+    """Refuse what is not a number of training examples."""
+    if isinstance(train_size, bool) or not train_size > 0:
+        raise ValueError(
+            f"train_size={train_size!r} must be a positive number: the number of examples in the training set, "
+            "e.g. len(train_set)"
+        )
+
+
+def check_is_mean(nll: Tensor) -> None:
+    """Refuse a loss per example: the scale of the bound holds for the mean over the batch."""
+    if nll.dim() != 0:
+        raise ValueError(f"nll has shape {tuple(nll.shape)}: pass the mean over the batch, e.g. reduction='mean'")
 
 
 class ELBO:
@@ -44,11 +59,7 @@ class ELBO:
         kl: Callable[[nn.Module], Tensor] = kl,
     ) -> None:
         kl(bnn)  # a network without a Bayesian layer is an error here and not in the first step
-        if isinstance(train_size, bool) or not train_size > 0:
-            raise ValueError(
-                f"train_size={train_size!r} must be a positive number: the number of examples in the training set, "
-                "e.g. len(train_set)"
-            )
+        check_train_size(train_size)
         self.bnn = bnn
         self.train_size = train_size
         self.beta = resolve(beta)
@@ -58,8 +69,7 @@ class ELBO:
 
     def __call__(self, nll: Tensor) -> Tensor:
         """The loss for a batch whose mean negative log-likelihood is `nll`."""
-        if nll.dim() != 0:
-            raise ValueError(f"nll has shape {tuple(nll.shape)}: pass the mean over the batch, e.g. reduction='mean'")
+        check_is_mean(nll)
         if not torch.isfinite(nll):
             raise FloatingPointError(
                 f"nll={nll.item()} at step {self.step}: nothing was changed; lower the learning rate or sigma_init, "
@@ -72,7 +82,7 @@ class ELBO:
 
     @property
     def terms(self) -> Terms:
-        """NLL, KL and beta of the last call, apart."""
+        """NLL, KL and beta of the last call."""
         if self._last is None:
             raise RuntimeError("elbo.terms: there was no call yet")
         nll, divergence, beta = self._last
@@ -83,5 +93,5 @@ class ELBO:
         return {"step": self.step}
 
     def load_state_dict(self, state: dict[str, int]) -> None:
-        """Go on from there."""
+        """Go on from a saved state."""
         self.step = state["step"]

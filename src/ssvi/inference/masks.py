@@ -1,26 +1,22 @@
-"""Masks of channels: their prior, the proposals of birth and death, and a network under another mask. `mbnn` samples.
+"""Masks of channels: their prior, and the probabilities of proposals (birth and death). `mask_sampler` samples with them.
 
-A state is one mask over the channels of all layers, end to end. A proposal tosses a coin for death or birth, takes
-M ~ U{1, 2, 3} (or as many as there are), and draws M candidates one after the other, without replacement: for a death
-from the channels that are on, for a birth from those that are off.
+A mask covers the channels of all layers, one layer after the other. A proposal is a death or a birth with probability 1/2
+each. It takes M ~ U{1, 2, 3} (or as many as there are), and draws M candidates one after the other, without replacement:
+for a death from the channels that are on, for a birth from those that are off.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
-from ssvi.nn.convert import NORMALISATION
-from ssvi.nn.gates import Gate
-
-MOST = 3
-"""The most channels that one proposal switches."""
+MAX_SWITCHED = 3
+"""The largest number of channels that one proposal switches."""
 
 
 def log_prior_ratio(sizes: Sequence[int], before: Sequence[int], after: Sequence[int], penalty: float) -> float:
@@ -28,8 +24,8 @@ def log_prior_ratio(sizes: Sequence[int], before: Sequence[int], after: Sequence
 
         p(m_l) prop. to exp(-A s_l^2) / C(P_l, s_l),   s_l >= 1
 
-    The number s_l of channels that are on is penalised by A, and given it all masks are alike. A layer with none on has
-    prior zero: the network would be cut. (The authors have no such floor.)
+    The number s_l of channels that are on is penalised by A; masks with the same s_l are equally probable. A layer without
+    any channel has prior zero, because nothing could pass through the network. (The authors do not exclude it.)
     """
     if min(after) < 1:
         return -math.inf
@@ -43,11 +39,14 @@ def _log_choose(n: int, k: int) -> float:
 
 @dataclass(frozen=True)
 class State:
-    """A mask, and what was seen there: the mean nll of the batch, and -|g| / 2 for each channel, where deaths want it."""
+    """A mask, and what the network does on a batch under it."""
 
     mask: Tensor
+    """One bool per channel of all layers."""
     nll: float
+    """The mean negative log-likelihood of the batch."""
     score: Tensor
+    """-|g| / 2 for each channel, if deaths are drawn from this state; else zeros."""
 
     def weights(self, death: bool) -> Tensor:
         """The log weight of each channel in a draw: its score for a death, 0 for a birth, -inf if it is no candidate."""
@@ -59,24 +58,24 @@ class State:
         return self.mask.index_put((chosen,), ~self.mask[chosen])
 
 
-def propose(state: State, death: bool, wanted: int) -> Tensor:
-    """The channels to switch, each drawn in proportion to its weight from those that are left: the positions with the
-    largest log weight + Gumbel noise are such a draw."""
+def propose(state: State, death: bool, count: int) -> Tensor:
+    """`count` channels to switch (or all candidates, if there are fewer), each drawn in proportion to its weight from
+    those that are left. The positions with the largest log weight + Gumbel noise are such a draw."""
     gumbel = -torch.empty_like(state.score).exponential_().log()
-    count = min(wanted, int((state.mask == death).sum()))
+    count = min(count, int((state.mask == death).sum()))
     return (state.weights(death) + gumbel).topk(count).indices
 
 
 def log_proposal(state: State, chosen: Tensor) -> float:
-    """log q(chosen | state), without the coin: how many, and then which."""
+    """log q(chosen | state, birth or death): the probability of how many, times that of which."""
     death = bool(state.mask[chosen[0]])
     return log_count(len(chosen), int((state.mask == death).sum())) + log_set(state.weights(death), chosen)
 
 
 def log_count(count: int, possible: int) -> float:
-    """log P(min(M, possible) = count) for M ~ U{1, ..., MOST}: what is too many becomes as many as possible."""
-    ways = MOST - count + 1 if count == possible else 1
-    return math.log(ways / MOST)
+    """log P(min(M, possible) = count) for M ~ U{1, ..., MAX_SWITCHED}."""
+    ways = MAX_SWITCHED - count + 1 if count == possible else 1
+    return math.log(ways / MAX_SWITCHED)
 
 
 def log_set(weights: Tensor, chosen: Tensor) -> float:
@@ -92,34 +91,3 @@ def _log_total(weights: Tensor, drawn: Iterable[int]) -> float:
     left = weights.clone()
     left[list(drawn)] = -math.inf
     return left.logsumexp(0).item()
-
-
-@contextmanager
-def held(gates: Iterable[Gate], values: Iterable[Tensor]) -> Iterator[None]:
-    """Inside, the gates have these values."""
-    before = {gate: gate.pinned for gate in gates}
-    try:
-        for gate, value in zip(before, values, strict=True):
-            gate.pinned = value
-        yield
-    finally:
-        for gate, was in before.items():
-            gate.pinned = was
-
-
-@contextmanager
-def undisturbed(net: nn.Module) -> Iterator[None]:
-    """Inside, normalisation works in the mode that it is in and all else in eval mode, so that two masks see the same
-    network; at the end the running statistics are what they were."""
-    modes = {module: module.training for module in net.modules()}
-    norms = {module for module in modes if isinstance(module, NORMALISATION)}
-    statistics = {buffer: buffer.clone() for norm in norms for buffer in norm.buffers(recurse=False)}
-    try:
-        for module in modes.keys() - norms:
-            module.training = False
-        yield
-    finally:
-        for module, mode in modes.items():
-            module.training = mode
-        for buffer, value in statistics.items():
-            buffer.copy_(value)

@@ -11,7 +11,7 @@ from ssvi.nn.random_tensor import at_sample
 
 
 def softmax(logits: Tensor) -> Tensor:
-    """Logits of classes -> probabilities, in at least float32."""
+    """Logits -> probabilities of the classes, computed in float32 or better."""
     return logits.to(torch.promote_types(logits.dtype, torch.float32)).softmax(-1)
 
 

@@ -1,79 +1,63 @@
 """Chen, Fox, Guestrin: "Stochastic Gradient Hamiltonian Monte Carlo", ICML 2014: SGD with momentum that samples.
 
-The target is exp(-U / T) with U the energy of the whole training set. A training loop has the mean loss per example,
-l = U / N, and a learning rate for it, so both stay as they are and the sampler does the scaling:
+With l the mean loss per example, N the number of examples and lr the learning rate for l:
 
     eta = lr / N
     v     <- m v - lr grad l + sqrt(2 eta (1 - m - eta / 2) / invT) xi,    xi ~ N(0, 1)
     theta <- theta + v
 
-lr grad l = eta grad U, so this is the usual form. eta / 2 is the sampler's guess for the noise that the gradient itself
-brings in. There is no accept/reject step. With invT = inf it is SGD with momentum.
+lr grad l = eta grad U, so this is the usual form for the energy U = N l. eta / 2 is the sampler's guess for the noise that
+the gradient itself brings in. With invT = inf it is SGD with momentum.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.optim import Optimizer
+from torch import Tensor
+
+from ssvi.inference.sampler import Sampler
 
 
-class SGHMC(Optimizer):
+class SGHMC(Sampler):
     """Samples the parameters from exp(-invT N loss), up to the error of finite steps and of the batches.
 
     On U = h theta^2 / 2 with exact gradients the stationary variance is (T / h) (1 - eta / (2 (1 - m))) / (1 - eta h /
     (2 (1 + m))): right to first order in eta, and stable for lr h / N < 2 (1 + m).
 
-    The noise comes from torch's global generator; with its state and `state_dict` a run goes on bit for bit. A step
-    without noise draws none.
+    `Sampler` says where the random numbers come from.
 
     Args:
         params: parameters or groups of them.
         lr: the learning rate on the mean loss; torch's schedulers change it as they do for SGD.
         momentum: m, one minus the friction.
         train_size: N, the number of examples in the training set.
-        inv_temperature: invT. 1 is the posterior itself, more is colder, inf is SGD. It lives in `param_groups`, so a
-            schedule can change it.
+        inv_temperature: invT. 1 is the posterior itself, more is colder, inf is SGD. It is an entry of `param_groups`,
+            so a schedule can change it.
     """
 
     def __init__(
         self, params: Any, lr: float, momentum: float = 0.9, *, train_size: int, inv_temperature: float = 1.0
     ) -> None:
-        if isinstance(train_size, bool) or not train_size > 0:
-            raise ValueError(f"train_size={train_size!r} must be positive: the number of examples in the training set")
         if not 0.0 <= momentum < 1.0:
             raise ValueError(
                 f"momentum={momentum!r} must be in [0, 1): at 1 there is no friction and no stationary law"
             )
-        defaults = {"lr": lr, "momentum": momentum, "train_size": train_size, "inv_temperature": inv_temperature}
-        super().__init__(params, defaults)
-        for group in self.param_groups:
-            noise_scale(group["lr"], group["momentum"], group["train_size"], group["inv_temperature"])
+        settings = {"lr": lr, "momentum": momentum, "train_size": train_size, "inv_temperature": inv_temperature}
+        super().__init__(params, settings)
 
-    @torch.no_grad()
-    def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
-        """One step for every parameter that has a gradient."""
-        loss = None
-        if closure is not None:
-            with torch.enable_grad():
-                loss = closure()
-        for group in self.param_groups:
-            scale = noise_scale(group["lr"], group["momentum"], group["train_size"], group["inv_temperature"])
-            for parameter in group["params"]:
-                if parameter.grad is not None:
-                    self._move(parameter, group["lr"], group["momentum"], scale)
-        return loss
+    def _noise_scale(self, group: dict[str, Any]) -> float:
+        return noise_scale(group["lr"], group["momentum"], group["train_size"], group["inv_temperature"])
 
-    def _move(self, parameter: torch.Tensor, lr: float, momentum: float, scale: float) -> None:
+    def _move(self, parameter: Tensor, gradient: Tensor, group: dict[str, Any], noise_scale: float) -> None:
         state = self.state[parameter]
         if not state:
             state["velocity"] = torch.zeros_like(parameter)
-        velocity = state["velocity"].mul_(momentum).sub_(parameter.grad, alpha=lr)
-        if scale > 0.0:
-            velocity.add_(torch.randn_like(velocity), alpha=scale)
+        velocity = state["velocity"].mul_(group["momentum"]).sub_(gradient, alpha=group["lr"])
+        if noise_scale > 0.0:
+            velocity.add_(torch.randn_like(velocity), alpha=noise_scale)
         parameter.add_(velocity)
 
 

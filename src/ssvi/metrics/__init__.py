@@ -3,12 +3,12 @@
 `probs` is (examples, classes), every row a distribution; `labels` is (examples,), integers in 0..classes-1. For a
 Bayesian network `probs` is the average of the samples' probabilities (not of their logits). Everything is computed in
 float64 on the CPU, whatever comes in. A metric is a plain function of a whole data set; `Predictions` collects one
-batch by batch, and `bootstrap` puts an interval around any of them.
+batch by batch, and `bootstrap` gives the interval of any of them.
 """
 
 from .calibration import Reliability, adaptive_ece, ece, marginal_calibration_error, reliability
 from .classification import accuracy, brier, nll
-from .collecting import Predictions
+from .predictions import Predictions
 from .ranking import aupr, auroc, fpr_at_95_tpr
 from .resampling import bootstrap
 from .selective import aurc, risk_coverage

@@ -1,4 +1,4 @@
-"""What the metrics accept: every refusal names the argument, the value and the remedy."""
+"""Checks of the arguments of metrics: every error names the argument, the value and the remedy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def checked_predictions(probs: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
     n_classes = probs.shape[1]
     bad = (labels < 0) | (labels >= n_classes)
     if bad.any():
-        i = first(bad)
+        i = first_index(bad)
         raise ValueError(
             f"labels: {labels[i]} at index {i} is outside 0..{n_classes - 1}; probs has {n_classes} columns, "
             "so number the classes from 0 or pass the probabilities of all classes"
@@ -39,12 +39,12 @@ def checked_distributions(values: Tensor, name: str, axes: tuple[str, ...] | Non
 
 
 def checked_scores(scores: Tensor, labels: Tensor) -> tuple[Tensor, Tensor]:
-    """(n,) numbers without NaN (infinite ones are fine) and (n,) labels that are 0 or 1."""
+    """(n,) numbers without NaN (they may be infinite) and (n,) labels that are 0 or 1."""
     scores = checked_vector(scores, "scores")
     labels = checked_integers(labels, len(scores), "labels")
     bad = (labels != 0) & (labels != 1)
     if bad.any():
-        i = first(bad)
+        i = first_index(bad)
         raise ValueError(f"labels: {labels[i]} at index {i} is neither 0 nor 1; mark each example, e.g. labels == 3")
     return scores, labels
 
@@ -74,7 +74,7 @@ def checked_integers(labels: Tensor, length: int, name: str) -> Tensor:
 
 
 def checked_tensor(values: Tensor, name: str) -> Tensor:
-    """A tensor on the CPU, out of the graph: float64 does not exist everywhere, and a metric needs no gradient."""
+    """The tensor on the CPU and detached: not every device has float64, and a metric needs no gradient."""
     if not isinstance(values, Tensor):
         raise TypeError(f"{name}: expected a torch tensor, got {type(values).__name__}; pass torch.as_tensor({name})")
     return values.detach().cpu()
@@ -87,7 +87,7 @@ def checked_count(value: int, name: str) -> int:
     return value
 
 
-def first(bad: Tensor) -> int:
+def first_index(bad: Tensor) -> int:
     """The index of the first True."""
     return int(bad.int().argmax())
 
@@ -95,13 +95,13 @@ def first(bad: Tensor) -> int:
 def _refuse_nan(rows: Tensor, name: str) -> None:
     bad = rows.isnan().any(1)
     if bad.any():
-        raise ValueError(f"{name}: NaN in row {first(bad)}; check that the network's outputs are finite")
+        raise ValueError(f"{name}: NaN in row {first_index(bad)}; check that the network's outputs are finite")
 
 
 def _refuse_negative(rows: Tensor, name: str) -> None:
     bad = (rows < 0).any(1)
     if bad.any():
-        i = first(bad)
+        i = first_index(bad)
         raise ValueError(f"{name}: {float(rows[i].min()):.4g} in row {i} is negative; {_REMEDY}")
 
 
@@ -111,7 +111,7 @@ def _refuse_unnormalised(rows: Tensor, name: str, dtype: torch.dtype) -> None:
     total = rows.sum(1)
     bad = ~((total - 1).abs() <= tolerance)
     if bad.any():
-        i = first(bad)
+        i = first_index(bad)
         raise ValueError(f"{name}: row {i} sums to {float(total[i]):.6g}, not 1; {_REMEDY}")
 
 

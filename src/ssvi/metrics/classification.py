@@ -1,4 +1,4 @@
-"""Proper scores and accuracy: averages over the examples of one number per example."""
+"""Accuracy and proper scores: each is the average of one number per example."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ._checks import checked_predictions
 def accuracy(probs: Tensor, labels: Tensor) -> float:
     """The share of examples whose most probable class is the label, 1/n sum_i 1[argmax_k p_ik = y_i].
 
-    Of equally probable classes the first counts.
+    If several classes are equally probable, the first is taken.
     """
     return float(hits(probs, labels).mean())
 
@@ -20,9 +20,9 @@ def accuracy(probs: Tensor, labels: Tensor) -> float:
 def nll(probs: Tensor, labels: Tensor) -> float:
     """The negative log-likelihood in nats, -1/n sum_i log p_i,y_i.
 
-    A probability of exactly 0 for what happened is an infinite loss in theory and underflow in practice, so p is taken
-    to be at least the smallest positive normal number of the precision it came in: one example costs at most 87.3 nats
-    if `probs` is float32 and 708.4 if it is float64.
+    If the label has probability exactly 0, the loss is infinite in theory, but in practice the 0 comes from underflow. So
+    p is taken to be at least the smallest positive normal number of its precision: one example costs at most 87.3 nats if
+    `probs` is float32 and 708.4 if it is float64.
     """
     return float(surprisals(probs, labels).mean())
 
@@ -36,19 +36,19 @@ def brier(probs: Tensor, labels: Tensor) -> float:
 
 
 def hits(probs: Tensor, labels: Tensor) -> Tensor:
-    """1 where the most probable class is the label, else 0, of shape (n,)."""
+    """1 where the most probable class is the label, else 0; shape (n,)."""
     probs, labels = checked_predictions(probs, labels)
     return (probs.argmax(1) == labels).double()
 
 
 def surprisals(probs: Tensor, labels: Tensor) -> Tensor:
-    """-log p_i,y_i, of shape (n,)."""
+    """-log p_i,y_i; shape (n,)."""
     probs, labels = checked_predictions(probs, labels)
-    picked = probs.gather(1, labels[:, None]).squeeze(1)
-    return -picked.double().clamp_min(torch.finfo(probs.dtype).tiny).log()
+    of_label = probs.gather(1, labels[:, None]).squeeze(1)
+    return -of_label.double().clamp_min(torch.finfo(probs.dtype).tiny).log()
 
 
 def squared_errors(probs: Tensor, labels: Tensor) -> Tensor:
-    """sum_k (p_ik - 1[y_i = k])^2, of shape (n,)."""
+    """sum_k (p_ik - 1[y_i = k])^2; shape (n,)."""
     probs, labels = checked_predictions(probs, labels)
     return (probs.double() - one_hot(labels, probs.shape[1])).square().sum(1)

@@ -1,8 +1,8 @@
 """How well a score separates two kinds of examples, such as out-of-distribution from in-distribution ones.
 
 `scores` is (examples,), higher meaning more like label 1; `labels` is (examples,) of 0 and 1 (or False and True). All
-numbers depend on the order of the scores only, so no sigmoid, no scaling and no threshold grid is involved. Examples
-with equal scores enter together: no threshold can separate them.
+numbers depend on the order of the scores only, so there is no sigmoid, no scaling and no grid of thresholds. Examples
+with equal scores count together, because no threshold can separate them.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def aupr(scores: Tensor, labels: Tensor, positive: int = 1) -> float:
     `positive=0` makes the 0s the class to be found, by low scores; the two numbers differ, and a useless score has the
     share of the positive class.
     """
-    return average_precision(TieGroups.of(*_facing(scores, labels, positive)))
+    return average_precision(TieGroups.of(*_with_positive_as_one(scores, labels, positive)))
 
 
 def fpr_at_95_tpr(scores: Tensor, labels: Tensor, positive: int = 1) -> float:
@@ -38,7 +38,7 @@ def fpr_at_95_tpr(scores: Tensor, labels: Tensor, positive: int = 1) -> float:
 
     `positive=0` makes the 0s the class to be found, by low scores.
     """
-    return fpr_at_95(TieGroups.of(*_facing(scores, labels, positive)))
+    return fpr_at_95(TieGroups.of(*_with_positive_as_one(scores, labels, positive)))
 
 
 @dataclass(frozen=True)
@@ -74,13 +74,13 @@ def area(groups: TieGroups) -> float:
 
 def average_precision(groups: TieGroups) -> float:
     """AP = sum_g ones_g / ones * (ones up to g) / (all up to g)."""
-    found = groups.ones.cumsum(0)
-    precision = found / (found + groups.zeros.cumsum(0)).clamp_min(1)  # 0/0 before the first example counts nothing
+    ones = groups.ones.cumsum(0)
+    precision = ones / (ones + groups.zeros.cumsum(0)).clamp_min(1)  # 0/0 before the first example adds nothing
     return float((groups.ones * precision).sum() / groups.ones.sum())
 
 
 def fpr_at_95(groups: TieGroups) -> float:
-    """The 0s let through when 95 % of the 1s are, counted in whole examples: 20 found >= 19 all."""
+    """The share of 0s above the threshold when 95 % of the 1s are above it, in whole numbers: 20 ones_above >= 19 ones."""
     enough = 20 * groups.ones.cumsum(0) >= 19 * groups.ones.sum()
     return float(groups.zeros.cumsum(0)[int(enough.int().argmax())] / groups.zeros.sum())
 
@@ -92,8 +92,8 @@ def dense_rank(values: Tensor, descending: bool = False) -> Tensor:
     return torch.empty_like(order).scatter_(0, order, step.cumsum(0))
 
 
-def _facing(scores: Tensor, labels: Tensor, positive: int) -> tuple[Tensor, Tensor]:
-    """Scores and labels turned so that the class to be found is 1."""
+def _with_positive_as_one(scores: Tensor, labels: Tensor, positive: int) -> tuple[Tensor, Tensor]:
+    """Scores and labels, reversed if the class to be found is 0, so that it becomes 1."""
     if positive not in (0, 1):
         raise ValueError(f"positive: expected 0 or 1, the label of the class to be found, got {positive!r}")
     scores, labels = checked_scores(scores, labels)

@@ -1,4 +1,4 @@
-"""How much a metric would move if other examples had been drawn: bootstrap intervals."""
+"""Bootstrap intervals: how much a metric would change if other examples had been drawn."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from . import calibration, classification, ranking, selective
 from ._checks import checked_count, checked_integers, checked_scores, checked_tensor
 
 Metric = Callable[..., float]
-Weighted = Callable[[Tensor], float]  # the metric of fixed data, as a function of how often each example counts
+WeightedMetric = Callable[[Tensor], float]
+"""The metric of given data, as a function of how often each example counts."""
 
 
 def bootstrap(
@@ -34,17 +35,17 @@ def bootstrap(
     The metrics of this package, passed as they are, cost a fraction of other functions: their data are checked and
     sorted once, and a draw only changes how often each example counts.
 
-    A resample is noisier than the sample it comes from, and noise looks like miscalibration: the percentile interval of
-    a calibration error lies too high, and near good calibration wholly above the error itself. `centred` subtracts this
-    bias as the draws show it, mean(draws) - metric(*data), from both ends (which stay at 0 or above if all draws do).
-    By default it is on for the calibration errors of this package and off otherwise. An interval tells the noise of an
-    estimate; the estimate's own bias, as that of `ece` from few examples, stays in it.
+    A resample is noisier than its sample, and noise looks like miscalibration. So the percentile interval of a calibration
+    error lies too high, and for a well calibrated model completely above the error itself. `centred` subtracts this bias,
+    mean(draws) - metric(*data), from both ends (which stay at 0 or above if all draws do). By default it is on for the
+    calibration errors of this package and off otherwise. An interval shows the noise of an estimate; it does not remove
+    the bias of the estimate itself, such as that of `ece` with few examples.
     """
     checked_count(resamples, "resamples")
     if not 0 < level < 1:
         raise ValueError(f"level: expected a number between 0 and 1, got {level!r}; 0.95 gives a 95 % interval")
-    n = _examples(data)
-    weighted = _WEIGHTED[metric](*data) if metric in _WEIGHTED else _by_index(metric, data)
+    n = _count_examples(data)
+    weighted = _PREPARED[metric](*data) if metric in _PREPARED else _by_index(metric, data)
     values = torch.tensor([weighted(weights) for weights in _draws(n, resamples, seed, strata)], dtype=torch.float64)
     if centred or (centred is None and _is_calibration_error(metric)):
         floor = 0.0 if values.min() >= 0 else -torch.inf
@@ -58,11 +59,11 @@ def _is_calibration_error(metric: Metric) -> bool:
     return bare in (calibration.ece, calibration.adaptive_ece, calibration.marginal_calibration_error)
 
 
-def _examples(data: tuple[Tensor, ...]) -> int:
-    """The number of examples, the same in all."""
-    lengths = {len(part) if part.dim() else 0 for part in map(checked_tensor, data, ["data"] * len(data))}
+def _count_examples(data: tuple[Tensor, ...]) -> int:
+    """The number of examples, which must be the same in all tensors."""
+    lengths = {len(tensor) if tensor.dim() else 0 for tensor in map(checked_tensor, data, ["data"] * len(data))}
     if len(lengths) != 1 or 0 in lengths:
-        shapes = [tuple(part.shape) for part in data]
+        shapes = [tuple(tensor.shape) for tensor in data]
         raise ValueError(f"data: expected tensors of equally many examples, at least one, got shapes {shapes}")
     return lengths.pop()
 
@@ -76,41 +77,42 @@ def _draws(n: int, resamples: int, seed: int | torch.Generator, strata: Tensor |
     start, size = (size.cumsum(0) - size).repeat_interleave(size), size.repeat_interleave(size)
     for _ in range(resamples):
         u = torch.rand(n, dtype=torch.float64, generator=generator, device=generator.device).cpu()
-        # Not order[...]: indexing starts threads for any length, and waits for them on a busy machine.
+        # index_select and not order[...]: indexing starts threads for any length, and on a busy machine waits for them
         yield torch.bincount(order.index_select(0, start + (u * size).long()), minlength=n)
 
 
-def _by_index(metric: Metric, data: tuple[Tensor, ...]) -> Weighted:
-    """Any metric: repeat each example as often as it counts."""
+def _by_index(metric: Metric, data: tuple[Tensor, ...]) -> WeightedMetric:
+    """For any metric: repeat each example as often as it counts."""
 
     def weighted(weights: Tensor) -> float:
         index = torch.arange(len(weights)).repeat_interleave(weights)
-        return metric(*(part[index.to(part.device)] for part in data))
+        return metric(*(tensor[index.to(tensor.device)] for tensor in data))
 
     return weighted
 
 
-def _average(values: Tensor) -> Weighted:
+def _average(values: Tensor) -> WeightedMetric:
+    """For an average of one number per example."""
     return lambda weights: float((weights * values).sum() / weights.sum())
 
 
-def _calibration(data: tuple[Tensor, Tensor], adaptive: bool) -> Weighted:
-    points = calibration.top_label(*data)
-    return lambda weights: calibration.diagram(points, weights, adaptive=adaptive).error
+def _calibration(data: tuple[Tensor, Tensor], adaptive: bool) -> WeightedMetric:
+    points = calibration.sorted_top_label(*data)
+    return lambda weights: calibration.weighted_reliability(points, weights, adaptive=adaptive).error
 
 
-def _class_wise(*data: Tensor) -> Weighted:
-    points = calibration.class_columns(*data)
-    return lambda weights: calibration.class_wise(points, weights)
+def _class_wise(*data: Tensor) -> WeightedMetric:
+    points = calibration.sorted_classes(*data)
+    return lambda weights: calibration.class_wise_error(points, weights)
 
 
-def _aurc(*data: Tensor) -> Weighted:
+def _aurc(*data: Tensor) -> WeightedMetric:
     rank, wrong = selective.by_certainty(*data)
     return lambda weights: float(selective.risks(rank, wrong, weights).mean())
 
 
-def _ranking(curve: Callable[[ranking.TieGroups], float]) -> Callable[..., Weighted]:
-    def prepare(*data: Tensor) -> Weighted:
+def _ranking(curve: Callable[[ranking.TieGroups], float]) -> Callable[..., WeightedMetric]:
+    def prepare(*data: Tensor) -> WeightedMetric:
         scores, labels = checked_scores(*data)
         rank = ranking.dense_rank(scores, descending=True)
         return lambda weights: curve(ranking.TieGroups.weighted(rank, labels, weights))
@@ -118,7 +120,7 @@ def _ranking(curve: Callable[[ranking.TieGroups], float]) -> Callable[..., Weigh
     return prepare
 
 
-_WEIGHTED: dict[Metric, Callable[..., Weighted]] = {
+_PREPARED: dict[Metric, Callable[..., WeightedMetric]] = {
     classification.accuracy: lambda *data: _average(classification.hits(*data)),
     classification.nll: lambda *data: _average(classification.surprisals(*data)),
     classification.brier: lambda *data: _average(classification.squared_errors(*data)),
@@ -130,3 +132,4 @@ _WEIGHTED: dict[Metric, Callable[..., Weighted]] = {
     ranking.fpr_at_95_tpr: _ranking(ranking.fpr_at_95),
     selective.aurc: _aurc,
 }
+"""For each metric of this package: data -> its weighted form, with the data checked and sorted once."""

@@ -1,4 +1,4 @@
-"""Selective prediction: what the error would be if the least certain examples were left to someone else."""
+"""Selective prediction: what the error would be if the network did not answer on the least certain examples."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from .ranking import dense_rank
 def risk_coverage(probs: Tensor, labels: Tensor, uncertainty: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """The coverages i/n, i = 1..n, and the risk of each: the error rate of the i most certain examples; both (n,).
 
-    `uncertainty` (n,) orders the examples, lowest first; without it 1 - max_k p_ik does. Of equally uncertain examples
-    none comes first: the risk is its expectation over their random order, so inside a tie of m examples with e errors
+    `uncertainty` (n,) orders the examples, lowest first; without it 1 - max_k p_ik does. Equally uncertain
+    examples have no order: the risk is its expectation over a random order, so inside a tie of m examples with e errors
     it is (errors before + j e/m) / (examples before + j), j = 1..m. The last risk is the error rate, 1 - accuracy.
     """
     rank, wrong = by_certainty(probs, labels, uncertainty)

@@ -1,4 +1,4 @@
-"""How uncertain a prediction is, and how much of that is the model's doubt: one number per example, in nats."""
+"""How uncertain a prediction is, and how much of that comes from not knowing the weights: per example, in nats."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ def predictive_entropy(samples: Tensor) -> Tensor:
 
 
 def mutual_information(samples: Tensor) -> Tensor:
-    """The model's share of the uncertainty, I = H(mean_s p_s) - mean_s H(p_s) >= 0; shape (examples,).
+    """The part of the uncertainty that the model causes, I = H(mean_s p_s) - mean_s H(p_s) >= 0; shape (examples,).
 
     `samples` is (samples, examples, classes). I is the mutual information between the class and the weights, at most
-    the logarithm of the number of samples, and 0 if all samples agree; the rest, mean_s H(p_s), is the data's.
+    the logarithm of the number of samples, and 0 if all samples agree. The rest, mean_s H(p_s), comes from the data.
     """
     samples = _checked_samples(samples)
     # Rounding can leave -1e-17 where all samples agree.

@@ -141,18 +141,25 @@ def test_equal_confidences_are_never_separated():
     assert m.adaptive_ece(*data, bins=3) == pytest.approx((5 * abs(0.4 - 0.7) + 0.1) / 6, rel=1e-12)
 
 
-def test_marginal_error_by_hand():
-    """Class 0, two bins: (0.1, 0.3) with outcomes 0, 1 and (0.8, 1.0) with outcomes 1, 1."""
-    first = (0.2 - 0.5) ** 2 - 0.25
-    second = (0.9 - 1.0) ** 2
-    squares = [max(0, (first + second) / 2)] * 2  # class 1 mirrors class 0
-    assert squares == [0, 0]
-    labels = torch.tensor([1, 0, 0, 0])
-    v = torch.tensor([0.1, 0.3, 0.8, 1.0], dtype=torch.float64)
-    assert m.marginal_calibration_error(torch.stack([v, 1 - v], 1), labels, bins=2) == 0
-    labels = torch.tensor([1, 1, 1, 1])  # nothing of class 0 ever happens: no variance to subtract
-    expected = math.sqrt((0.2**2 + 0.9**2) / 2)
-    assert m.marginal_calibration_error(torch.stack([v, 1 - v], 1), labels, bins=2) == pytest.approx(expected)
+@pytest.mark.parametrize(
+    ("v", "outcome", "expected"),
+    [
+        # Bins (0.1, 0.2, 0.3), of whose outcomes a third is 1 (variance 2/9), and (0.7, 0.8, 0.9), where nothing happens.
+        (
+            [0.1, 0.2, 0.3, 0.7, 0.8, 0.9],
+            [0, 1, 0, 0, 0, 0],
+            math.sqrt(((0.2 - 1 / 3) ** 2 - (2 / 9) / 2 + 0.8**2) / 2),
+        ),
+        # Nothing happens in either bin: no variance to subtract.
+        ([0.1, 0.3, 0.8, 1.0], [0, 0, 0, 0], math.sqrt((0.2**2 + 0.9**2) / 2)),
+        # (0.2 - 0.5)^2 - 0.25 + (0.9 - 1.0)^2 is negative: the error is 0.
+        ([0.1, 0.3, 0.8, 1.0], [0, 1, 1, 1], 0.0),
+    ],
+)
+def test_marginal_error_by_hand(v, outcome, expected):
+    """Two bins for class 0; class 1 mirrors it, so both have the same error."""
+    probs, labels = binary(v, outcome)
+    assert m.marginal_calibration_error(probs, labels, bins=2) == pytest.approx(expected, rel=1e-12)
 
 
 def test_a_class_that_never_occurs_counts_in_the_marginal_error():

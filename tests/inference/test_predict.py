@@ -1,0 +1,55 @@
+"""Prediction: probabilities averaged over samples of theta, and their evaluation."""
+
+import pytest
+import torch
+from torch import nn
+
+import ssvi
+from ssvi import metrics
+
+
+def test_predict_averages_probabilities_over_weights_shared_by_the_batch():
+    torch.manual_seed(0)
+    bnn = ssvi.to_bnn(nn.Linear(6, 3), 0.5, sigma_init=1.0)
+    x = torch.randn(1, 6).expand(5, 6)
+    drawn = ssvi.predict_samples(bnn, x, 4)
+    assert drawn.shape == (4, 5, 3)
+    torch.testing.assert_close(drawn, drawn[:, :1].expand_as(drawn))  # one theta for the batch: equal rows
+    assert not torch.allclose(drawn[0], drawn[1])
+    assert not torch.allclose(*ssvi.predict_samples(bnn, x, 1, local=True)[0][:2])  # noise of their own
+    one, two = (torch.Generator().manual_seed(1) for _ in range(2))
+    torch.testing.assert_close(
+        ssvi.predict(bnn, x, 4, generator=one), ssvi.predict_samples(bnn, x, 4, generator=two).mean(0)
+    )
+    raw = ssvi.predict(bnn, x, 4, link=lambda y: y)
+    assert not torch.allclose(raw.sum(-1), torch.ones(5))
+    with pytest.raises(ValueError, match="samples=0"):
+        ssvi.predict(bnn, x, 0)
+
+
+@pytest.mark.parametrize("local", [False, True])
+def test_samples_of_a_regression_have_the_analytic_moments(local):
+    bnn = ssvi.to_bnn(nn.Linear(6, 1), 0.5, sigma_init=0.5)
+    x = torch.randn(1, 6)
+    drawn = ssvi.predict_samples(bnn, x, 20_000, link=lambda y: y, local=local).flatten()
+    std = (bnn.posterior.dense(bnn.sigma**2) @ x[0] ** 2).sqrt().item()
+    with ssvi.at_mean(bnn):
+        mean = bnn(x).item()
+    assert drawn.mean().item() == pytest.approx(mean, abs=4 * std / 20_000**0.5)
+    assert drawn.std().item() == pytest.approx(std, rel=0.02)
+
+
+def test_evaluate_is_the_metrics_of_the_averaged_probabilities():
+    bnn = ssvi.to_bnn(nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.Linear(8, 3)), 0.5, sigma_init=0.3)
+    x, y = torch.randn(50, 6), torch.randint(3, (50,))
+    before = bnn[1].running_mean.clone()
+    result = ssvi.evaluate(bnn, [(x[:30], y[:30]), (x[30:], y[30:])], samples=3)
+    assert bnn.training
+    assert torch.equal(bnn[1].running_mean, before)
+    assert (result.examples, result.samples) == (50, 3)
+    with ssvi.at_mean(bnn.eval()):
+        probs = bnn(x).softmax(-1)
+    point = ssvi.evaluate(ssvi.mean(bnn), [(x, y)])
+    assert point.nll == pytest.approx(metrics.nll(probs, y), rel=1e-5)
+    assert (point.samples, point.mutual_information) == (1, pytest.approx(0.0, abs=1e-6))
+    assert 0 < result.mutual_information < result.entropy
