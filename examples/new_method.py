@@ -1,0 +1,53 @@
+"""Magnitude pruning as a method of your own: a dense network is trained, and in the end its largest weights are kept.
+
+    PYTHONPATH=examples ssvi train digits --method new_method --density 0.2
+"""
+
+from dataclasses import dataclass
+
+from torch import Tensor, nn
+
+from ssvi.inference.addition import top_k
+from ssvi.methods import common
+from ssvi.methods.base import MEMBERS, About
+from ssvi.methods.groups import Descent, Support
+from ssvi.methods.job import Training
+from ssvi.nn.layers import TWINS
+from ssvi.nn.reach import sparsified
+
+ABOUT = About("magnitude pruning", "dense point estimate, pruned by |w|", unit="weight", aims_at_density=True)
+
+
+@dataclass(frozen=True)
+class Settings(Descent, Support):
+    """Gradient descent, and how many weights are kept."""
+
+
+epochs = common.as_asked
+network = common.plain_network
+loss = common.plain_nll
+optimizer = common.descent
+after_step = common.nothing_after_step
+end_of_epoch = resume = common.no_event
+
+
+def product(training: Training[Settings]) -> nn.Module:
+    """The network with the largest weights of every layer, on the sparse kernels."""
+    settings, net = training.job.settings, training.net
+    dense = common.dense_names(settings, net)
+    layers = {name: module for name, module in net.named_modules() if type(module) in TWINS}
+    density = {name: 1.0 if name in dense else settings.density for name in layers}
+    masks = {name: largest(layer.weight, density[name]) for name, layer in layers.items()}
+    return common.with_statistics(training.job, sparsified(net, masks))
+
+
+def largest(weight: Tensor, density: float) -> Tensor:
+    """The mask of the round(density d) largest |w|."""
+    size = weight.detach().abs().flatten()
+    kept = top_k(size, max(1, round(density * size.numel())))
+    return (size.new_zeros(size.numel()).index_fill(0, kept, 1.0) > 0).view_as(weight)
+
+
+TRIALS = common.POINT_TRIALS
+
+assert set(MEMBERS) <= set(globals()), "a method has all members"
