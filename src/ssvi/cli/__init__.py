@@ -13,9 +13,12 @@ from rich.text import Text
 
 from ssvi.cli.bench import bench_command
 from ssvi.cli.compare import compare_command
+from ssvi.cli.corrupt import corrupt_command
 from ssvi.cli.doctor import findings
-from ssvi.cli.evaluate import corrupt_command, evaluate_command, ood_command
-from ssvi.cli.inspect import inspect_command, predict_command
+from ssvi.cli.evaluate import evaluate_command
+from ssvi.cli.inspect import inspect_command
+from ssvi.cli.ood import ood_command
+from ssvi.cli.predict import predict_command
 from ssvi.cli.report import report_command
 from ssvi.cli.tables import two_columns
 from ssvi.cli.train import train_command

@@ -7,7 +7,7 @@ of Linear and Conv layers that are gone, whatever the unit in which a method rem
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from statistics import fmean, stdev
 from typing import Any
@@ -16,8 +16,10 @@ from ssvi.comparison.grid import Planned
 from ssvi.data import DataError
 from ssvi.evaluation import FinishedRun, evaluate_run, wording
 from ssvi.evaluation.progress import Track, quiet
+from ssvi.evaluation.results import RunEvaluation
 from ssvi.methods.catalogue import METHODS
 from ssvi.training.model_file import ModelFileError
+from ssvi.training.records import without_defaults
 from ssvi.training.run_folder import RunError
 
 Numbers = dict[str, Any]
@@ -51,7 +53,7 @@ def _numbers(run: Planned, failure: str, samples: int, data_dir: Path | None, tr
         return {"failed": failure}
     try:
         opened = FinishedRun(run.path, data_dir)
-        found = _evaluation(opened, samples, track)
+        found = without_defaults(_evaluation(opened, samples, track))
     except (RunError, ModelFileError, DataError) as error:
         return {"failed": str(error)}
     cost = found["cost"]
@@ -67,11 +69,11 @@ def _numbers(run: Planned, failure: str, samples: int, data_dir: Path | None, tr
     }
 
 
-def _evaluation(run: FinishedRun, samples: int, track: Track) -> dict[str, Any]:
+def _evaluation(run: FinishedRun, samples: int, track: Track) -> RunEvaluation:
     """The kept one, if so many samples were asked for then; some networks have fewer to give."""
-    kept = run.read("evaluation.json", lambda found: found.get("asked") == samples and found["seed"] == 0)
+    kept = run.read(RunEvaluation, "evaluation.json", lambda found: found.asked == samples and found.seed == 0)
     if kept is None:
-        kept = evaluate_run(run, samples, 0, track) | {"asked": samples}
+        kept = replace(evaluate_run(run, samples, 0, track), asked=samples)
         run.write("evaluation.json", kept)
     return kept
 

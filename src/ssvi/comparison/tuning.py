@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,12 +12,22 @@ from ssvi.comparison.trials import FLOORS, TRIALS
 from ssvi.evaluation import FinishedRun
 from ssvi.evaluation.cost import weights
 from ssvi.evaluation.progress import Track, quiet
-from ssvi.inference.evaluate import score
+from ssvi.inference.evaluate import evaluate_outputs
 from ssvi.methods.catalogue import METHODS
 from ssvi.training.recipe import Recipe
 
 Trial = dict[str, Any]
 """A trial: its method, number, settings, and what came of it on the validation images."""
+
+
+@dataclass(frozen=True)
+class OnValidation:
+    """Quality on the validation images: validation.json."""
+
+    samples: int
+    nll: float
+    accuracy: float
+    examples: int
 
 
 def plan_trials(recipes: Sequence[Recipe], out: Path) -> list[Planned]:
@@ -31,18 +42,20 @@ def plan_trials(recipes: Sequence[Recipe], out: Path) -> list[Planned]:
 def judge(run: Planned, samples: int, data_dir: Path | None, track: Track = quiet) -> Trial:
     """NLL and accuracy of the finished network on its validation images, and how sparse it is."""
     opened, number = FinishedRun(run.path, data_dir), int(run.name.rpartition("trial")[2])
-    kept = opened.read("validation.json", lambda found: found["samples"] == samples)
+    kept = opened.read(OnValidation, "validation.json", lambda found: found.samples == samples)
     if kept is None:
-        found = score(opened.outputs(opened.validation, samples, 0, run.name, track))
-        kept = {"samples": samples, "nll": found.nll, "accuracy": found.accuracy, "examples": found.examples}
+        found = evaluate_outputs(opened.outputs(opened.validation, samples, 0, run.name, track))
+        kept = OnValidation(samples, found.nll, found.accuracy, found.examples)
         opened.write("validation.json", kept)
     method = run.recipe.method
     return {
         "method": method,
         "trial": number,
         "settings": TRIALS[method][number],
-        "sparsity": weights(opened.net)["sparsity_of_all"],
-        **{key: kept[key] for key in ("nll", "accuracy", "examples")},
+        "sparsity": weights(opened.net).sparsity_of_all,
+        "nll": kept.nll,
+        "accuracy": kept.accuracy,
+        "examples": kept.examples,
     }
 
 

@@ -1,7 +1,7 @@
-"""What can be asked of a finished run: quality, cost, strange data, corrupted data, structure, single images.
+"""Questions to a finished run: quality, cost, other data, corrupted data, layers, single images.
 
-Each question is a function from an `FinishedRun` to a dictionary of plain numbers, which is what `--json` prints, what the
-run folder keeps, and what the report draws.
+Each question is a function of a `FinishedRun` (or its network) that returns a record of `ssvi.evaluation.results`. The
+record is what `--json` prints, what the run folder stores, and what the report draws.
 """
 
 from ssvi.evaluation.corruption import evaluate_corruption
@@ -15,9 +15,9 @@ __all__ = [
     "FinishedRun",
     "agreement",
     "answer",
+    "evaluate_corruption",
+    "evaluate_ood",
     "evaluate_run",
     "layer_rows",
-    "evaluate_ood",
     "threshold",
-    "evaluate_corruption",
 ]

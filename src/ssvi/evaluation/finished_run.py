@@ -1,13 +1,14 @@
-"""A finished run, opened: its network, its data, and the results that its folder keeps."""
+"""A finished run: its network, its data, and the results in its folder."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor
@@ -15,14 +16,32 @@ from torch import Tensor
 from ssvi.data import Batches, DataError, DataSet, Split, load
 from ssvi.evaluation.progress import Track, quiet
 from ssvi.inference.outputs import Outputs, collect
-from ssvi.training import model_file as saving
+from ssvi.training import model_file
+from ssvi.training.model_file import ModelFileError
 from ssvi.training.recipe import Recipe, RecipeError
+from ssvi.training.records import RecordError, from_plain, without_defaults
 from ssvi.training.run_folder import RunError, RunFolder
 
+T = TypeVar("T")
+
 BATCH = 250
+"""Images that pass through the network at once."""
 
 FORMAT = 2
-"""Of the results that a run folder keeps; raised when their keys change, so that old ones are computed again."""
+"""The format of the results in a run folder; raised when their keys change, so that old ones are computed again."""
+
+
+@dataclass(frozen=True)
+class ModelAbout:
+    """What the model file says of the images that its network sees."""
+
+    classes: list[str]
+    channels: int
+    size: int
+    """Height and width in pixels."""
+    mean: list[float]
+    """The mean of each channel over the training images, on a scale from 0 to 1."""
+    std: list[float]
 
 
 class FinishedRun:
@@ -34,25 +53,25 @@ class FinishedRun:
     def __init__(self, path: str | Path, data_dir: str | Path | None = None) -> None:
         self.folder, self.data_dir = RunFolder(path), data_dir
         self.recipe = _recipe(self.folder)
-        self.net = saving.load(self.folder.path)
+        self.net = model_file.load(self.folder.path)
         file = self.folder.path / "model.safetensors"
-        self.about: dict[str, Any] = saving.read(file)[0]["about"]
+        self.about = _about(file)
         self.model_bytes = file.stat().st_size
         self.fingerprint = hashlib.sha256(file.read_bytes()).hexdigest()[:16]
 
     @property
     def name(self) -> str:
-        """The name of its folder."""
+        """The name of the run folder."""
         return self.folder.path.resolve().name
 
     @property
     def classes(self) -> list[str]:
-        """What the network tells apart."""
-        return self.about["classes"]
+        """The names of the classes, in the order of the network's outputs."""
+        return self.about.classes
 
     @cached_property
     def data(self) -> DataSet:
-        """The data set of its recipe; one that is not what the network was trained on is an error."""
+        """The data set that the recipe names; an error if it is not the one that the network was trained on."""
         data = load(self.recipe.data, self.data_dir)
         if list(data.classes) != self.classes:
             raise DataError(
@@ -64,65 +83,70 @@ class FinishedRun:
 
     @property
     def test(self) -> Split:
-        """Its test images."""
+        """The test images of the data set."""
         if not len(self.data.test):
             raise DataError(f"{self.recipe.data} has no test images, so there is nothing to evaluate on")
         return self.data.test
 
     @property
     def validation(self) -> Split:
-        """The part of the training images that was kept from training; it may be empty."""
-        recipe = self.recipe
-        return (
-            self.data.split_validation(recipe.validation, recipe.seed)[1] if recipe.validation else self.data.train[:0]
-        )
+        """The training images that were held out from training; there may be none."""
+        if not self.recipe.validation:
+            return self.data.train[:0]
+        return self.data.split_validation(self.recipe.validation, self.recipe.seed)[1]
 
     def check_images(self, x: Tensor, name: str) -> None:
-        """An error unless the network can see such images."""
-        channels, size = self.about["channels"], self.about["size"]
+        """Raise a DataError unless the images have the shape that the network was trained on."""
+        channels, size = self.about.channels, self.about.size
         if tuple(x.shape[1:3]) != (channels, size):
-            found = " x ".join(map(str, x.shape[1:]))
+            shape = " x ".join(map(str, x.shape[1:]))
             raise DataError(
-                f"{name} has images of {found}, but the network of {self.folder.path} sees {channels} x {size} x {size} "
+                f"{name} has images of {shape}, but the network of {self.folder.path} sees {channels} x {size} x {size} "
                 "(channels x height x width): take a data set of that shape, or a folder of images, which are resized"
             )
 
     def normalise(self, x: Tensor) -> Tensor:
         """(x / 255 - mean) / std, with the statistics of the training set."""
-        mean, std = (torch.tensor(self.about[key]).view(-1, 1, 1) for key in ("mean", "std"))
+        mean, std = (torch.tensor(values).view(-1, 1, 1) for values in (self.about.mean, self.about.std))
         return (x.float() / 255 - mean) / std
 
     def batches(self, split: Split) -> Batches:
-        """Normalised batches, in order."""
+        """Normalised batches, in the order of the images."""
         return Batches(split, BATCH, normalise=self.normalise, shuffle=False)
 
     def outputs(self, split: Split, samples: int, seed: int, what: str, track: Track = quiet) -> Outputs:
-        """What the network says of these images."""
+        """The probabilities that the network gives these images, under each sample of theta; `what` names the bar."""
         return collect(self.net, track(self.batches(split), what), samples, seed)
 
-    def write(self, name: str, result: dict[str, Any]) -> None:
-        """Keep a result in the run folder, marked with the model that it belongs to."""
+    def write(self, name: str, record: Any) -> None:
+        """Write a result to the run folder, marked with the model that it belongs to."""
         try:
-            self.folder.write_json(name, result | self._mark)
+            self.folder.write_json(name, without_defaults(record) | self._mark)
         except OSError as error:
             raise RunError(f"{self.folder.path / name} cannot be written: {error}") from error
 
-    def read(self, name: str, fits: Callable[[dict[str, Any]], bool] = lambda result: True) -> dict[str, Any] | None:
-        """A kept result of this very model that fits; None if there is none."""
+    def read(self, kind: type[T], name: str, fits: Callable[[T], bool] | None = None) -> T | None:
+        """The result of this model in the file `name`, a record of the class `kind`; None if there is none that fits.
+
+        A file that is damaged, or not such a record, counts as absent: the result is computed again.
+        """
         try:
-            result: dict[str, Any] = json.loads((self.folder.path / name).read_text())
-        except (OSError, json.JSONDecodeError):
+            values = json.loads((self.folder.path / name).read_text())
+            if not isinstance(values, dict) or not values.items() >= self._mark.items():
+                return None
+            record = from_plain(kind, values)
+        except (OSError, ValueError):
             return None
-        return result if result.items() >= self._mark.items() and fits(result) else None
+        return record if fits is None or fits(record) else None
+
+    def read_all(self, kind: type[T], pattern: str) -> list[T]:
+        """All results of this model in files whose names match the pattern, in the order of the names."""
+        records = (self.read(kind, file.name) for file in sorted(self.folder.path.glob(pattern)))
+        return [record for record in records if record is not None]
 
     @property
     def _mark(self) -> dict[str, Any]:
         return {"model": self.fingerprint, "format": FORMAT}
-
-    def read_all(self, pattern: str) -> list[dict[str, Any]]:
-        """All kept results of this very model whose names fit the pattern."""
-        found = (self.read(file.name) for file in sorted(self.folder.path.glob(pattern)))
-        return [result for result in found if result is not None]
 
 
 def _recipe(folder: RunFolder) -> Recipe:
@@ -130,6 +154,13 @@ def _recipe(folder: RunFolder) -> Recipe:
         return folder.recipe
     except RecipeError as error:
         raise RunError(f"{folder.path}: recipe.toml is damaged or of another version of ssvi: {error}") from error
+
+
+def _about(file: Path) -> ModelAbout:
+    try:
+        return from_plain(ModelAbout, model_file.read(file)[0]["about"])
+    except RecordError as error:
+        raise ModelFileError(f"{file} does not say which images its network sees: {error}") from error
 
 
 def _some(names: list[str] | tuple[str, ...]) -> str:

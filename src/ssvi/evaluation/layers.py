@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
 
 from ssvi import criteria, kernels
-from ssvi.inference.mixture import Mixture
-from ssvi.nn.layers import TWINS, BayesLayer, layers
+from ssvi.evaluation.results import AgainstSNR, Agreement, LayerRow
+from ssvi.evaluation.structure import deterministic_weight, distinct_posteriors, last_network
+from ssvi.nn.layers import BayesLayer
 from ssvi.nn.posterior import SparseGaussian
 from ssvi.nn.sparse import SparsePosterior
 
@@ -18,84 +17,86 @@ TEXTBOOK = "snr_abs_textbook"
 
 
 @torch.no_grad()
-def layer_rows(net: nn.Module) -> list[dict[str, Any]]:
-    """A row for every Linear and Conv layer, in the order of the network; a tied posterior comes once.
+def layer_rows(net: nn.Module) -> list[LayerRow]:
+    """A row for every Linear and Conv layer, in the order of the network; a posterior that layers share has one row.
 
     Of a mixture the last network is shown.
     """
-    net = net.members[-1] if isinstance(net, Mixture) else net
     seen: set[SparsePosterior] = set()
     rows = []
-    for name, module in net.named_modules():
+    for name, module in last_network(net).named_modules():
         if isinstance(module, BayesLayer):
             if module.posterior not in seen:
-                rows.append({"layer": name, "kind": type(module).__name__} | _posterior_row(module))
+                rows.append(_posterior_row(name, module))
             seen.add(module.posterior)
-        elif type(module) in TWINS and isinstance(module.weight, Tensor):
-            rows.append({"layer": name, "kind": type(module).__name__} | _plain_row(module.weight))
+        elif (weight := deterministic_weight(module)) is not None:
+            rows.append(_deterministic_row(name, type(module).__name__, weight))
     return rows
 
 
-def _posterior_row(layer: BayesLayer) -> dict[str, Any]:
+def _posterior_row(name: str, layer: BayesLayer) -> LayerRow:
     posterior = layer.posterior
-    spread = isinstance(posterior, SparseGaussian)
-    return {
-        "d": posterior.d,
-        "s": posterior.s,
-        "density": posterior.density,
-        "sigma_start": posterior.sigma_init.item() if isinstance(posterior, SparseGaussian) else None,
-        "sigma": posterior.sigma.median().item() if spread else None,
-        "dead_units": dead_units(posterior),
-        "snr": (posterior.mu.abs() / posterior.sigma).median().item() if spread else None,
-        "kernel": kernels.chosen(posterior.mu, layer.geometry, posterior.s),
-    }
+    gaussian = posterior if isinstance(posterior, SparseGaussian) else None
+    return LayerRow(
+        layer=name,
+        kind=type(layer).__name__,
+        d=posterior.d,
+        s=posterior.s,
+        density=posterior.density,
+        sigma_start=gaussian.sigma_init.item() if gaussian else None,
+        sigma=gaussian.sigma.median().item() if gaussian else None,
+        dead_units=dead_units(posterior),
+        snr=(gaussian.mu.abs() / gaussian.sigma).median().item() if gaussian else None,
+        kernel=kernels.chosen(posterior.mu, layer.geometry, posterior.s),
+    )
 
 
-def _plain_row(weight: Tensor) -> dict[str, Any]:
-    rows, d = weight.flatten(1), weight.numel()
-    dead = (rows == 0).all(1).double().mean().item()
-    known = {"d": d, "s": d, "density": 1.0, "dead_units": dead, "kernel": "deterministic"}
-    return known | {"sigma_start": None, "sigma": None, "snr": None}
+def _deterministic_row(name: str, kind: str, weight: Tensor) -> LayerRow:
+    d = weight.numel()
+    dead = (weight.flatten(1) == 0).all(1).double().mean().item()
+    return LayerRow(
+        layer=name, kind=kind, d=d, s=d, density=1.0, sigma_start=None, sigma=None, dead_units=dead, snr=None,
+        kernel="deterministic",
+    )  # fmt: skip
 
 
 def dead_units(posterior: SparsePosterior) -> float:
-    """The share of output units without a live weight: they pass their bias only."""
+    """The share of output units without a live weight: their output is their bias, whatever the input."""
     units = posterior.shape[0]
-    fed = torch.unique(posterior.index.long() // (posterior.d // units)).numel()
-    return 1 - fed / units
+    with_weights = torch.unique(posterior.index.long() // (posterior.d // units)).numel()
+    return 1 - with_weights / units
 
 
 @torch.no_grad()
-def agreement(net: nn.Module, rate: float) -> dict[str, Any]:
+def agreement(net: nn.Module, rate: float) -> Agreement | None:
     """Do two criteria remove the same weights? Intersection over union of what each would remove from this posterior.
 
     As in an update, every layer loses its round(rate s) lowest-scored weights. `iou` is the matrix over the six
     criteria, computed stably; `textbook` is its row for criterion 4 as printed, in float32. `snr_vs` follows criteria 2
     and 4, which are one in exact arithmetic, down to the small rates of late training. None for a deterministic network.
     """
-    made = [p for p in dict.fromkeys(m.posterior for _, m in layers(net)) if isinstance(p, SparseGaussian)]
-    if not made:
-        return {}
-    names = (*CRITERIA, TEXTBOOK)
-    removed = _removed(made, names, rate)
-    rates = [rate, rate / 10, rate / 100]
-    return {
-        "rate": rate,
-        "criteria": list(CRITERIA),
-        "iou": [[_iou(removed[a], removed[b]) for b in CRITERIA] for a in CRITERIA],
-        "textbook": [_iou(removed[TEXTBOOK], removed[b]) for b in CRITERIA],
-        "snr_vs": [{"rate": r} | _against_snr(made, r) for r in rates],
-    }
+    gaussians = [p for p in distinct_posteriors(net) if isinstance(p, SparseGaussian)]
+    if not gaussians:
+        return None
+    removed = _removed(gaussians, (*CRITERIA, TEXTBOOK), rate)
+    return Agreement(
+        rate=rate,
+        criteria=list(CRITERIA),
+        iou=[[_iou(removed[a], removed[b]) for b in CRITERIA] for a in CRITERIA],
+        textbook=[_iou(removed[TEXTBOOK], removed[b]) for b in CRITERIA],
+        snr_vs=[_against_snr(gaussians, smaller) for smaller in (rate, rate / 10, rate / 100)],
+    )
 
 
-def _against_snr(made: list[SparseGaussian], rate: float) -> dict[str, float]:
-    removed = _removed(made, ("snr", "snr_abs", TEXTBOOK), rate)
-    return {name: _iou(removed["snr"], removed[name]) for name in ("snr_abs", TEXTBOOK)}
+def _against_snr(gaussians: list[SparseGaussian], rate: float) -> AgainstSNR:
+    removed = _removed(gaussians, ("snr", "snr_abs", TEXTBOOK), rate)
+    stable, textbook = (_iou(removed["snr"], removed[name]) for name in ("snr_abs", TEXTBOOK))
+    return AgainstSNR(rate, snr_abs=stable, snr_abs_textbook=textbook)
 
 
-def _removed(made: list[SparseGaussian], names: tuple[str, ...], rate: float) -> dict[str, Tensor]:
-    """For each criterion a mask over the live weights of all layers; equal scores go to the lower position."""
-    return {name: torch.cat([_lowest(posterior, name, rate) for posterior in made]) for name in names}
+def _removed(gaussians: list[SparseGaussian], names: tuple[str, ...], rate: float) -> dict[str, Tensor]:
+    """For each criterion a mask over the live weights of all layers; of equal scores the lower position goes first."""
+    return {name: torch.cat([_lowest(posterior, name, rate) for posterior in gaussians]) for name in names}
 
 
 def _lowest(posterior: SparseGaussian, name: str, rate: float) -> Tensor:

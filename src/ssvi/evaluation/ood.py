@@ -1,4 +1,4 @@
-"""`ssvi ood`: can the network tell images that are none of its classes by its own uncertainty?
+"""`ssvi ood`: does the uncertainty of a network tell it which images belong to none of its classes?
 
 Out-of-distribution images are the positive class, and a higher score means more like them.
 """
@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -17,6 +16,7 @@ from ssvi import metrics
 from ssvi.data import DataError, Split, load
 from ssvi.evaluation.finished_run import FinishedRun
 from ssvi.evaluation.progress import Track, quiet
+from ssvi.evaluation.results import Estimate, Histogram, InsideOutside, OODResult
 from ssvi.inference.outputs import Outputs
 
 NOISE = "noise"
@@ -32,55 +32,61 @@ RANKINGS: dict[str, Callable[[Tensor, Tensor], float]] = {
     "aupr": metrics.aupr,
     "fpr_at_95_tpr": metrics.fpr_at_95_tpr,
 }
+"""How well a score tells the two kinds of images apart."""
+
 RESAMPLES = 200
+"""Resamples of the bootstrap: a ranking of many images takes long."""
+
 BINS = 30
+"""Bins of the histograms of the entropy."""
 
 
 def evaluate_ood(
     run: FinishedRun, names: tuple[str, ...], samples: int = 5, seed: int = 0, track: Track = quiet
-) -> dict[str, dict[str, Any]]:
+) -> dict[str, OODResult]:
     """For each data set: AUROC, AUPR and FPR95 of each score against the run's own test images, and histograms."""
-    strange = {name: outside(run, name) for name in names}  # all of them are there and fit, before the work begins
+    splits = {name: ood_images(run, name) for name in names}  # all are there and fit, before the work begins
     own = run.outputs(run.test, samples, seed, run.recipe.data, track)
     return {
-        name: {"data": name, "samples": len(own.drawn), "seed": seed}
-        | compare(own, run.outputs(split, samples, seed, name, track))
-        for name, split in strange.items()
+        name: compare_outputs(own, run.outputs(split, samples, seed, name, track), name, seed)
+        for name, split in splits.items()
     }
 
 
-def compare(own: Outputs, strange: Outputs) -> dict[str, Any]:
-    """The numbers of one pair of data sets."""
-    labels = torch.cat([torch.zeros(len(own.labels)), torch.ones(len(strange.labels))]).long()
-    scores = {name: torch.cat([score(own), score(strange)]) for name, score in SCORES.items()}
-    return {
-        "inside": len(own.labels),
-        "outside": len(strange.labels),
-        "scores": {name: _rank(values, labels) for name, values in scores.items()},
-        "entropy": {"inside": own.entropy.mean().item(), "outside": strange.entropy.mean().item()},
-        "histogram": _histogram(own, strange),
-    }
+def compare_outputs(own: Outputs, ood: Outputs, data: str = "", seed: int = 0) -> OODResult:
+    """The outputs on the run's own test images against those on the images of the data set `data`."""
+    labels = torch.cat([torch.zeros(len(own.labels)), torch.ones(len(ood.labels))]).long()
+    scores = {name: torch.cat([score(own), score(ood)]) for name, score in SCORES.items()}
+    return OODResult(
+        data=data,
+        samples=len(own.drawn),
+        seed=seed,
+        inside=len(own.labels),
+        outside=len(ood.labels),
+        scores={name: _rankings(values, labels) for name, values in scores.items()},
+        entropy=InsideOutside(own.entropy.mean().item(), ood.entropy.mean().item()),
+        histogram=_histogram(own, ood),
+    )
 
 
 def file_name(name: str) -> str:
-    """The file of the run folder that keeps the result of this data set."""
+    """The file of the run folder for the result on this data set."""
     return f"ood-{re.sub('[^A-Za-z0-9_.-]+', '-', Path(name).stem or name)}.json"
 
 
-def outside(run: FinishedRun, name: str) -> Split:
+def ood_images(run: FinishedRun, name: str) -> Split:
     """The images of a data set that the network was not trained on, of the shape that it sees."""
     if name == NOISE:
         return Split(_shuffled(run.test.x), run.test.y)
     if name == run.recipe.data:
         raise DataError(f"{name} is what the network was trained on: name another data set, or '{NOISE}'")
     folder = Path(name).expanduser().is_dir()
-    size = run.about["size"]
-    data = load(name, run.data_dir, size=size) if folder else load(name, run.data_dir, test_only=True)
+    data = load(name, run.data_dir, size=run.about.size) if folder else load(name, run.data_dir, test_only=True)
     split = data.test if len(data.test) else data.train
     if not len(split):
         raise DataError(f"{name} has no images")
     if folder:
-        split = Split(in_channels(split.x, run.about["channels"]), split.y)
+        split = Split(in_channels(split.x, run.about.channels), split.y)
     run.check_images(split.x, name)
     return split
 
@@ -95,22 +101,24 @@ def in_channels(x: Tensor, channels: int) -> Tensor:
     return x.expand(-1, channels, -1, -1).contiguous()
 
 
-def _rank(scores: Tensor, labels: Tensor) -> dict[str, dict[str, float]]:
-    found = {}
-    for name, metric in RANKINGS.items():
-        low, high = metrics.bootstrap(metric, scores, labels, resamples=RESAMPLES, strata=labels)
-        found[name] = {"value": metric(scores, labels), "low": low, "high": high}
-    return found
+def _rankings(scores: Tensor, labels: Tensor) -> dict[str, Estimate]:
+    """How well the scores put the out-of-distribution images (label 1) above the others, by three metrics."""
+    return {name: _with_interval(metric, scores, labels) for name, metric in RANKINGS.items()}
 
 
-def _histogram(own: Outputs, strange: Outputs) -> dict[str, Any]:
+def _with_interval(metric: Callable[[Tensor, Tensor], float], scores: Tensor, labels: Tensor) -> Estimate:
+    low, high = metrics.bootstrap(metric, scores, labels, resamples=RESAMPLES, strata=labels)
+    return Estimate(metric(scores, labels), low, high)
+
+
+def _histogram(own: Outputs, ood: Outputs) -> Histogram:
     """Shares of the images by entropy, from 0 to log(classes)."""
     top = float(torch.tensor(own.probs.shape[1]).log())
-    counts = {
-        where: (torch.histc(out.entropy.clamp(0, top), BINS, 0, top) / len(out.labels)).tolist()
-        for where, out in (("inside", own), ("outside", strange))
-    }
-    return {"edges": torch.linspace(0, top, BINS + 1, dtype=torch.float64).tolist()} | counts
+    inside, outside = (
+        (torch.histc(outputs.entropy.clamp(0, top), BINS, 0, top) / len(outputs.labels)).tolist()
+        for outputs in (own, ood)
+    )
+    return Histogram(torch.linspace(0, top, BINS + 1, dtype=torch.float64).tolist(), inside, outside)
 
 
 def _shuffled(x: Tensor) -> Tensor:

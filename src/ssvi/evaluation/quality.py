@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor
 
@@ -11,94 +9,92 @@ from ssvi import metrics
 from ssvi.evaluation.cost import cost
 from ssvi.evaluation.finished_run import FinishedRun
 from ssvi.evaluation.progress import Track, quiet
-from ssvi.inference.evaluate import HEADLINE, Evaluation, score
+from ssvi.evaluation.results import Estimate, HardImages, ImageAnswer, Reliability, RiskCoverage, RunEvaluation
+from ssvi.inference.evaluate import HEADLINE, Evaluation, evaluate_outputs
 from ssvi.inference.mixture import Mixture
 from ssvi.inference.outputs import Outputs, collect
 from ssvi.nn.random_tensor import at_mean, is_random
 
 CURVE = 100
-"""Points of the risk-coverage curve that are kept."""
+"""Points of the risk-coverage curve that are stored."""
 
 SHOWN = 12
 """Images of each kind that the report shows."""
 
 
-def evaluate_run(run: FinishedRun, samples: int = 5, seed: int = 0, track: Track = quiet) -> dict[str, Any]:
+def evaluate_run(run: FinishedRun, samples: int = 5, seed: int = 0, track: Track = quiet) -> RunEvaluation:
     """Everything that `evaluation.json` holds."""
     outputs = run.outputs(run.test, samples, seed, "test images", track)
-    found = score(outputs)
-    return {
-        "data": run.recipe.data,
-        "examples": found.examples,
-        "samples": found.samples,
-        "seed": seed,
-        "metrics": with_intervals(found),
-        "point": "last network" if isinstance(run.net, Mixture) else "posterior mean",
-        "at_mean": _at_mean(run, found, track),
-        "entropy": found.entropy,
-        "mutual_information": found.mutual_information,
-        "cost": cost(run, samples),
-        "reliability": _reliability(outputs),
-        "risk_coverage": _risk_coverage(outputs),
-        "images": {"uncertain": _most_uncertain(outputs), "wrong": _most_confidently_wrong(outputs)},
-    }
+    evaluation = evaluate_outputs(outputs)
+    return RunEvaluation(
+        data=run.recipe.data,
+        examples=evaluation.examples,
+        samples=evaluation.samples,
+        seed=seed,
+        metrics=with_intervals(evaluation),
+        point="last network" if isinstance(run.net, Mixture) else "posterior mean",
+        at_mean=_at_mean(run, evaluation, track),
+        entropy=evaluation.entropy,
+        mutual_information=evaluation.mutual_information,
+        cost=cost(run, samples),
+        reliability=_reliability(outputs),
+        risk_coverage=_risk_coverage(outputs),
+        images=HardImages(uncertain=_most_uncertain(outputs), wrong=_most_confidently_wrong(outputs)),
+    )
 
 
-def with_intervals(found: Evaluation) -> dict[str, dict[str, float]]:
-    """Each headline number as value, low and high."""
-    return {
-        name: {"value": getattr(found, name), "low": low, "high": high} for name, (low, high) in found.intervals.items()
-    }
+def with_intervals(evaluation: Evaluation) -> dict[str, Estimate]:
+    """Each headline number with its 95 % interval."""
+    return {name: Estimate(getattr(evaluation, name), *ends) for name, ends in evaluation.intervals.items()}
 
 
-def _at_mean(run: FinishedRun, found: Evaluation, track: Track) -> dict[str, float]:
-    """The same numbers with theta = mu, or those of a mixture's last network; a deterministic network has these only."""
+def _at_mean(run: FinishedRun, evaluation: Evaluation, track: Track) -> dict[str, float]:
+    """The same numbers with theta = mu, or of the last network of a mixture; a deterministic network has only these."""
     if isinstance(run.net, Mixture):
         batches = track(run.batches(run.test), "last network")
-        found = score(collect(run.net.members[-1], batches, 1))
+        evaluation = evaluate_outputs(collect(run.net.members[-1], batches, 1))
     elif is_random(run.net):
         with at_mean(run.net):
-            found = score(run.outputs(run.test, 1, 0, "posterior mean", track))
-    return {name: getattr(found, name) for name in HEADLINE}
+            evaluation = evaluate_outputs(run.outputs(run.test, 1, 0, "posterior mean", track))
+    return {name: getattr(evaluation, name) for name in HEADLINE}
 
 
-def _reliability(outputs: Outputs) -> dict[str, list[float | None]]:
-    """The 15 bins of Guo's diagram; an empty one has no means."""
+def _reliability(outputs: Outputs) -> Reliability:
     bins = metrics.reliability(outputs.probs, outputs.labels)
-    return {name: _plain(getattr(bins, name)) for name in ("count", "confidence", "accuracy")}
+    return Reliability(bins.count.tolist(), _means(bins.confidence), _means(bins.accuracy))
 
 
-def _risk_coverage(outputs: Outputs) -> dict[str, list[float | None]]:
+def _means(values: Tensor) -> list[float | None]:
+    """The mean of each bin; that of an empty bin is NaN, which JSON does not know, and becomes None."""
+    return [None if value != value else value for value in values.tolist()]
+
+
+def _risk_coverage(outputs: Outputs) -> RiskCoverage:
     coverage, risk = metrics.risk_coverage(outputs.probs, outputs.labels)
     n = len(coverage)
-    chosen = torch.linspace(0, n - 1, min(n, CURVE), dtype=torch.float64).round().long()
-    return {"coverage": _plain(coverage[chosen]), "risk": _plain(risk[chosen])}
+    points = torch.linspace(0, n - 1, min(n, CURVE), dtype=torch.float64).round().long()
+    return RiskCoverage(coverage[points].tolist(), risk[points].tolist())
 
 
-def _most_uncertain(outputs: Outputs) -> list[dict[str, Any]]:
+def _most_uncertain(outputs: Outputs) -> list[ImageAnswer]:
     order = outputs.entropy.argsort(descending=True, stable=True)
     return [_image(outputs, i) for i in order[:SHOWN].tolist()]
 
 
-def _most_confidently_wrong(outputs: Outputs) -> list[dict[str, Any]]:
+def _most_confidently_wrong(outputs: Outputs) -> list[ImageAnswer]:
     confidence, guess = outputs.probs.max(1)
     wrong = (guess != outputs.labels).nonzero().flatten()
     order = wrong[confidence[wrong].argsort(descending=True, stable=True)]
     return [_image(outputs, i) for i in order[:SHOWN].tolist()]
 
 
-def _image(outputs: Outputs, i: int) -> dict[str, Any]:
+def _image(outputs: Outputs, i: int) -> ImageAnswer:
     confidence, guess = outputs.probs[i].max(0)
-    return {
-        "index": i,
-        "label": int(outputs.labels[i]),
-        "guess": int(guess),
-        "probability": float(confidence),
-        "entropy": float(outputs.entropy[i]),
-        "mutual_information": float(outputs.model_uncertainty[i]),
-    }
-
-
-def _plain(values: Tensor) -> list[float | None]:
-    """Floats for JSON, which knows no NaN."""
-    return [None if value != value else value for value in values.tolist()]
+    return ImageAnswer(
+        index=i,
+        label=int(outputs.labels[i]),
+        guess=int(guess),
+        probability=float(confidence),
+        entropy=float(outputs.entropy[i]),
+        mutual_information=float(outputs.model_uncertainty[i]),
+    )

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any
+from ssvi.evaluation.results import Cost, Estimate, LayerRow
+from ssvi.plotting.scale import short
 
 METRIC = {
     "accuracy": "accuracy",
@@ -20,63 +21,54 @@ COST = {
     "training_flops": "training FLOPs",
     "inference_flops": "FLOPs per prediction",
 }
-"""What is compared with dense VI."""
+"""The fields of `Cost` that are compared with dense VI."""
 
 LAYER = ("layer", "kind", "d", "s", "density", "sigma start", "sigma now", "dead units", "median SNR", "kernel")
 
 
 def number(name: str, value: float) -> str:
-    """A metric with as many digits as it deserves."""
+    """The value of a metric: accuracy as a percentage, the others with four decimals."""
     return f"{value:.2%}" if name == "accuracy" else f"{value:.4f}"
 
 
-def interval(name: str, found: dict[str, float]) -> str:
-    """low to high."""
-    return f"{number(name, found['low'])} to {number(name, found['high'])}"
-
-
-def short(value: float) -> str:
-    """Three digits: 0.25, 12, 3.5k, 45.4G; small ones as 1e-4."""
-    size = abs(value)
-    for limit, sign in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if size >= limit:
-            return f"{value / limit:.3g}{sign}"
-    if 0 < size < 1e-3:
-        mantissa, exponent = f"{value:.0e}".split("e")
-        return f"{mantissa}e{int(exponent)}"
-    return f"{value:.3g}"
+def interval(name: str, estimate: Estimate) -> str:
+    """The ends of the 95 % interval, "0.1 to 0.2"; "-" where none was computed."""
+    if estimate.low is None or estimate.high is None:
+        return "-"
+    return f"{number(name, estimate.low)} to {number(name, estimate.high)}"
 
 
 def count(value: float) -> str:
-    """12,345 as it is; from ten million on three digits are enough."""
+    """A count with all its digits, as 12,345; from ten million on with three digits."""
     return f"{value:,.0f}" if value < 1e7 else short(value)
 
 
 def times_less(dense: float, own: float) -> str:
-    """How many times less than dense VI."""
+    """How many times less than dense VI, as "4.0x less"; "-" where it is not less."""
     return f"{dense / own:.1f}x less" if own and dense > own else "-"
 
 
 def duration(seconds: float) -> str:
-    """Seconds, minutes or hours."""
+    """A time in seconds, minutes or hours, as 12.3 s."""
     if seconds < 120:
         return f"{seconds:.1f} s"
     return f"{seconds / 60:.1f} min" if seconds < 7200 else f"{seconds / 3600:.1f} h"
 
 
 def data_name(name: str) -> str:
-    """A data set without the folders that it lies in."""
+    """The name of a data set, without the folders that it lies in."""
     return name.rstrip("/").rsplit("/", 1)[-1]
 
 
-def dense_vi(cost: dict[str, Any], name: str) -> float:
-    """What dense VI needs of this."""
-    return cost["weights"] if name == "live_weights" else cost[f"{name}_dense_vi"]
+def dense_vi(cost: Cost, name: str) -> float:
+    """What dense VI needs where this network needs the field `name`, one of `COST`."""
+    value: float = cost.weights if name == "live_weights" else getattr(cost, f"{name}_dense_vi")
+    return value
 
 
-def layer(row: dict[str, Any]) -> tuple[str, ...]:
-    """A row of `analysis.layer_rows` under the head `LAYER`."""
-    sigma = tuple("-" if row[key] is None else f"{row[key]:.4g}" for key in ("sigma_start", "sigma"))
-    snr = "-" if row["snr"] is None else f"{row['snr']:.2f}"
-    counts = (f"{row['d']:,}", f"{row['s']:,}", f"{row['density']:.2%}")
-    return (row["layer"], row["kind"], *counts, *sigma, f"{row['dead_units']:.1%}", snr, row["kernel"])
+def layer(row: LayerRow) -> tuple[str, ...]:
+    """A row of `layer_rows` as the cells under the head `LAYER`."""
+    sigmas = ("-" if sigma is None else f"{sigma:.4g}" for sigma in (row.sigma_start, row.sigma))
+    snr = "-" if row.snr is None else f"{row.snr:.2f}"
+    counts = (f"{row.d:,}", f"{row.s:,}", f"{row.density:.2%}")
+    return (row.layer, row.kind, *counts, *sigmas, f"{row.dead_units:.1%}", snr, row.kernel)

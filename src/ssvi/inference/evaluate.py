@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import InitVar, dataclass
+from dataclasses import dataclass
 from functools import cached_property
 
 from torch import Tensor, nn
@@ -24,12 +24,12 @@ HEADLINE: dict[str, Callable[[Tensor, Tensor], float]] = {
 """The numbers that come with an interval."""
 
 RESAMPLES = {"marginal_calibration_error": 200}
-"""Of the bootstrap, where 1000 would take longer than the network itself."""
+"""Resamples of the bootstrap, for metrics where 1000 of them would take longer than the network itself."""
 
 
 @dataclass(frozen=True)
-class Evaluation:
-    """The quality of predictions p(y|x), averaged over samples of theta."""
+class Quality:
+    """The numbers of an evaluation; `dataclasses.asdict` gives these, and not the outputs behind them."""
 
     examples: int
     samples: int
@@ -46,17 +46,27 @@ class Evaluation:
     """Mean predictive entropy, in nats."""
     mutual_information: float
     """The part of the entropy that comes from not knowing theta."""
-    outputs: InitVar[Outputs]
 
-    def __post_init__(self, outputs: Outputs) -> None:
-        object.__setattr__(self, "_outputs", outputs)
+
+class Evaluation(Quality):
+    """The quality of predictions p(y|x), averaged over samples of theta, and the outputs that it was computed from."""
+
+    def __init__(self, outputs: Outputs) -> None:
+        super().__init__(
+            examples=len(outputs.labels),
+            samples=len(outputs.drawn),
+            **{name: metric(outputs.probs, outputs.labels) for name, metric in HEADLINE.items()},
+            entropy=outputs.entropy.mean().item(),
+            mutual_information=outputs.model_uncertainty.mean().item(),
+        )
+        self.outputs = outputs
 
     @cached_property
     def intervals(self) -> dict[str, Interval]:
         """The 95 % bootstrap interval of every headline number; computed when first asked for."""
-        outputs: Outputs = self._outputs  # type: ignore[attr-defined]
+        probs, labels = self.outputs.probs, self.outputs.labels
         return {
-            name: metrics.bootstrap(metric, outputs.probs, outputs.labels, resamples=RESAMPLES.get(name, 1000))
+            name: metrics.bootstrap(metric, probs, labels, resamples=RESAMPLES.get(name, 1000))
             for name, metric in HEADLINE.items()
         }
 
@@ -67,16 +77,9 @@ def evaluate(net: nn.Module, loader: Loader, samples: int = 5, *, seed: int = 0)
     Inside `with ssvi.at_mean(net):` it is the posterior mean that is evaluated. The network is evaluated in eval mode
     and given back in the mode that it had; the global random numbers are not touched.
     """
-    return score(collect(net, loader, samples, seed))
+    return evaluate_outputs(collect(net, loader, samples, seed))
 
 
-def score(outputs: Outputs) -> Evaluation:
+def evaluate_outputs(outputs: Outputs) -> Evaluation:
     """The evaluation of outputs that were collected before."""
-    return Evaluation(
-        examples=len(outputs.labels),
-        samples=len(outputs.drawn),
-        **{name: metric(outputs.probs, outputs.labels) for name, metric in HEADLINE.items()},
-        entropy=outputs.entropy.mean().item(),
-        mutual_information=outputs.model_uncertainty.mean().item(),
-        outputs=outputs,
-    )
+    return Evaluation(outputs)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields, is_dataclass
 from typing import Any, TypeVar
 
 import msgspec
@@ -17,6 +18,18 @@ class RecordError(ValueError):
 def to_plain(record: Any) -> Any:
     """Dictionaries, lists, strings and numbers; the fields of a dataclass are the keys of a dictionary."""
     return msgspec.to_builtins(record)
+
+
+def without_defaults(record: Any) -> Any:
+    """As `to_plain`, without the fields that have their default: what was not computed has no key."""
+    if is_dataclass(record):
+        values = {field: getattr(record, field.name) for field in fields(record)}
+        return {field.name: without_defaults(value) for field, value in values.items() if value != field.default}
+    if isinstance(record, dict):
+        return {key: without_defaults(value) for key, value in record.items()}
+    if isinstance(record, list | tuple):
+        return [without_defaults(value) for value in record]
+    return to_plain(record)
 
 
 def from_plain(kind: type[T], values: Any) -> T:
