@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 from small_runs import finished
 
 from ssvi.evaluation import FinishedRun, evaluate_corruption
-from ssvi.evaluation.wording import short
-from ssvi.plotting.scale import Scale, linear, log
+
+from ssvi.plotting.scale import Scale, linear, log, short
 from ssvi.plotting.svg import CHARACTER, apart
 from ssvi.report import MOST, write_report
 from ssvi.report.sections import SECTIONS

@@ -14,6 +14,7 @@ from rich.text import Text
 from ssvi.cli.bench import bench_command
 from ssvi.cli.compare import compare_command
 from ssvi.cli.corrupt import corrupt_command
+from ssvi.cli.demo import demo_command
 from ssvi.cli.doctor import findings
 from ssvi.cli.evaluate import evaluate_command
 from ssvi.cli.inspect import inspect_command
@@ -66,6 +67,7 @@ cli.add_command(corrupt_command)
 cli.add_command(inspect_command)
 cli.add_command(predict_command)
 cli.add_command(report_command)
+cli.add_command(demo_command)
 
 
 @cli.command()

@@ -147,4 +147,4 @@ def _report(
     for i in range(0, len(shown), MOST):
         page = out if i == 0 else out.with_stem(f"{out.stem}-{i // MOST + 1}")
         opened = [FinishedRun(path, data_dir) for path in shown[i : i + MOST]]
-        click.echo(f"report: {write_report(opened, page, samples, 0, bar)[0]}", err=True)
+        click.echo(f"report: {write_report(opened, page, samples, 0, bar).html}", err=True)

@@ -12,7 +12,7 @@ from ssvi.data import default_folder
 from ssvi.kernels import native
 from ssvi.training.run_folder import machine
 
-EXTRAS = {"plot": "matplotlib", "svhn": "scipy", "tensorboard": "tensorboard"}
+EXTRAS = {"svhn": "scipy", "tensorboard": "tensorboard"}
 
 
 def findings() -> dict[str, Any]:

@@ -16,11 +16,12 @@ TALL = 300
 
 @dataclass(frozen=True)
 class Curve:
-    """The points of a series; with `intervals` (x, low, high), each point is a marker on its interval."""
+    """The points of a series, with markers if wished, and upright intervals (x, low, high)."""
 
     series: Series
     points: Sequence[Point]
     intervals: Sequence[tuple[float, float, float]] = ()
+    markers: bool = False
 
 
 def curves(
@@ -34,7 +35,7 @@ def curves(
         axes.line(curve.series, curve.points)
         for at, low, high in curve.intervals:
             axes.whisker(curve.series, at, low, high)
-        if curve.intervals:
+        if curve.markers:
             for point in curve.points:
                 axes.marker(curve.series, *point)
     axes.end_labels((curve.series, curve.points[-1][1]) for curve in drawn)

@@ -49,9 +49,7 @@ def costs(runs: Sequence[ReportedRun]) -> list[Card]:
 def _bars(runs: Sequence[ReportedRun], field: str) -> Drawing:
     title, text = COSTS[field]
     values = [getattr(run.evaluation.cost, field) for run in runs]
-    drawn = [
-        Bar(shortened(run.name), value, text(value), run.series) for run, value in zip(runs, values, strict=True)
-    ]
+    drawn = [Bar(shortened(run.name), value, text(value), run.series) for run, value in zip(runs, values, strict=True)]
     dense = {getattr(run.evaluation.cost, f"{field}_dense_vi", None) for run in runs}
     if len(dense) == 1 and (value := dense.pop()) is not None:
         drawn.append(Bar("dense VI, counted", value, text(value)))

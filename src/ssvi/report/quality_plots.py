@@ -13,11 +13,11 @@ from ssvi.plotting import (
     IntervalRow,
     ReliabilityBins,
     Scale,
+    Series,
     curves,
     histograms,
     linear,
     percent,
-    short,
     swatch,
 )
 from ssvi.plotting import intervals as interval_rows
@@ -106,16 +106,20 @@ def corruptions(runs: Sequence[ReportedRun]) -> list[Card]:
 def _by_severity(runs: Sequence[ReportedRun], metric: str) -> Drawing:
     drawn = []
     for i, run in enumerate(runs):
-        aside = 0.05 * (i - (len(runs) - 1) / 2)  # so that whiskers stand beside each other
-        estimates = _severities(run.corruption, metric)
-        points = [(severity + aside, estimate.value) for severity, estimate in enumerate(estimates)]
-        ends = [(severity + aside, *_ends(estimate)) for severity, estimate in enumerate(estimates)]
-        drawn.append(Curve(run.series, points, ends))
-    values = [end for curve in drawn for _, *interval in curve.intervals for end in interval]
-    values += [value for curve in drawn for _, value in curve.points]
-    accuracy = metric == "accuracy"
-    y = linear(values, high=1.0, label=percent) if accuracy else linear(values, low=0.0, label=short)
+        aside = 0.05 * (i - (len(runs) - 1) / 2)  # so that intervals stand beside each other
+        drawn.append(_curve(run.series, _severities(run.corruption, metric), aside))
+    values = [value for curve in drawn for _, value in curve.points]
+    values += [end for curve in drawn for _, low, high in curve.intervals for end in (low, high)]
+    y = linear(values, high=1.0, label=percent) if metric == "accuracy" else linear(values, low=0.0)
     return curves(drawn, Scale(0, 5), y, title=f"{metric} by severity", x_label="severity")
+
+
+def _curve(series: Series, estimates: Sequence[Estimate], aside: float) -> Curve:
+    points = [(severity + aside, estimate.value) for severity, estimate in enumerate(estimates)]
+    intervals = [
+        (severity + aside, *_ends(estimate)) for severity, estimate in enumerate(estimates) if estimate.low is not None
+    ]
+    return Curve(series, points, intervals, markers=True)
 
 
 def _severities(result: CorruptionResult | None, metric: str) -> list[Estimate]:
