@@ -28,8 +28,12 @@ SAMPLES = 10
 
 
 @click.command("demo")
-@click.option("--out", type=click.Path(path_type=Path), default=Path("out"), help="folder of runs and report [out]")
-@click.option("--epochs", type=click.IntRange(min=1), default=80, help="epochs of each network [80]")
+@click.option(
+    "--out", type=click.Path(path_type=Path), default=Path("out"), show_default=True, help="folder of runs and report"
+)
+@click.option(
+    "--epochs", type=click.IntRange(min=1), default=80, show_default=True, help="passes over the images, each network"
+)
 def demo_command(out: Path, epochs: int) -> None:
     """Two minutes, offline: SSVI at 95 % sparsity against dense variational inference on handwritten digits.
 
