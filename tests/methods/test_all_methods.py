@@ -108,13 +108,13 @@ def test_one_epoch_is_enough_to_reach_the_target(method, tmp_path):
 
 @pytest.mark.parametrize("method", METHODS)
 def test_cost_is_counted_for_all(method, whole):
-    cost = evaluate_run(FinishedRun(whole(method)), samples=2)["cost"]
+    cost = evaluate_run(FinishedRun(whole(method)), samples=2).cost
     removes = METHODS[method].unit != "none"
-    assert cost["unit"] == METHODS[method].unit
-    assert (cost["live_weights"] < cost["weights"]) == removes
-    assert cost["sparsity_of_all"] == pytest.approx(1 - cost["live_weights"] / cost["weights"])
-    assert cost["training_flops"] == sum(line["flops"] for line in RunFolder(whole(method)).metrics())
-    assert cost["peak_memory_bytes"] > 1e8
+    assert cost.unit == METHODS[method].unit
+    assert (cost.live_weights < cost.weights) == removes
+    assert cost.sparsity_of_all == pytest.approx(1 - cost.live_weights / cost.weights)
+    assert cost.training_flops == sum(line["flops"] for line in RunFolder(whole(method)).metrics())
+    assert cost.peak_memory_bytes > 1e8
 
 
 PASSES = {  # forward and backward passes of a dense step, in units of one forward pass (facts B4)

@@ -84,8 +84,8 @@ class Evaluation(Quality):
 def evaluate(net: nn.Module, loader: Loader, samples: int = 5, *, seed: int = 0) -> Evaluation:
     """Evaluate a Bayesian network with `samples` draws of theta, or a deterministic one with its one output.
 
-    Inside `with ssvi.at_mean(net):` it is the posterior mean that is evaluated. The network is evaluated in eval mode
-    and given back in the mode that it had; the global random numbers are not touched.
+    Inside `with ssvi.at_mean(net):` the posterior mean is evaluated. The network is evaluated in eval mode; afterwards
+    it is in the mode that it was in before. The global random number generator is not used.
     """
     return evaluate_outputs(collect(net, loader, samples, seed))
 
