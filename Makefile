@@ -7,7 +7,7 @@ NATIVE := $(wildcard hatch_build.py src/ssvi/kernels/native/cpp/*.cpp src/ssvi/k
 .PHONY: demo test test-slow lint bench sanitize clean
 
 demo: $(VENV)/.demo
-	$(BIN)/python -m ssvi.demo
+	$(BIN)/ssvi demo
 
 test: $(VENV)/.test lint
 	$(BIN)/python -m pytest -m "not slow"
@@ -30,7 +30,7 @@ lint: $(VENV)/.test
 
 # Installed again when what to install, or the native source that an install compiles, has changed.
 $(VENV)/.demo: pyproject.toml constraints.txt $(NATIVE) | $(VENV)
-	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[plot]"
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable .
 	touch $@
 
 $(VENV)/.test: pyproject.toml constraints.txt $(NATIVE) | $(VENV)

@@ -67,6 +67,7 @@ def test_inspect_shows_layers_and_agreement(method):
     assert ("snr_abs_textbook" in table) == (method != "deterministic")
     printed = json.loads(call("inspect", finished(method), "--rate", 0.01, "--json"))
     assert len(printed["layers"]) == 4
+    assert (printed["agreement"] == {}) == (method == "deterministic")
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -78,6 +79,24 @@ def test_predict_says_or_does_not_know(method, tmp_path):
     answer = printed["answers"][0]
     assert answer["known"] == (answer["entropy"] <= printed["threshold"]["entropy"])
     assert (answer["model_uncertainty"] == 0) == (method == "deterministic")
+
+
+def test_predict_prints_the_keys_of_the_version_before(run, tmp_path):
+    printed = json.loads(call("predict", run, _image(tmp_path), "--json"))
+    assert set(printed["threshold"]) == {
+        "asked", "seed", "entropy", "validation_images", "answered", "accuracy_of_answered", "accuracy",
+    }  # fmt: skip
+    assert set(printed["answers"][0]) == {
+        "file", "class", "known", "probability", "entropy", "data_uncertainty", "model_uncertainty", "probabilities",
+    }  # fmt: skip
+    given = json.loads(call("predict", run, _image(tmp_path), "--threshold", 0.5, "--json"))
+    assert given["threshold"] == {"entropy": 0.5}
+
+
+def test_a_damaged_threshold_is_chosen_again(run, tmp_path):
+    (run / "threshold.json").write_text("[]")
+    printed = json.loads(call("predict", run, _image(tmp_path), "--json"))
+    assert kept(run, "threshold.json")["entropy"] == printed["threshold"]["entropy"]
 
 
 def unfinished(run):

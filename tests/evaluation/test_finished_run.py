@@ -10,7 +10,8 @@ from small_runs import finished
 
 from ssvi.data import DataError
 from ssvi.evaluation import FinishedRun
-from ssvi.evaluation.results import Estimate, Threshold
+from ssvi.evaluation.decisions import Threshold
+from ssvi.evaluation.results import Estimate
 from ssvi.training.model_file import ModelFileError, load, save
 from ssvi.training.run_folder import RunError
 

@@ -1,12 +1,14 @@
 """Outputs and evaluation of a network over a loader."""
 
+from dataclasses import FrozenInstanceError, asdict
+
 import pytest
 import torch
 from torch import nn
 
 import ssvi
 from ssvi import metrics
-from ssvi.inference.evaluate import HEADLINE
+from ssvi.inference.evaluate import HEADLINE, evaluate_outputs
 from ssvi.inference.outputs import collect, draw_probabilities
 
 
@@ -44,10 +46,10 @@ def test_the_seed_decides_and_global_random_numbers_are_left_alone():
 def test_inside_at_mean_the_posterior_mean_is_evaluated():
     bnn = network()
     with ssvi.at_mean(bnn):
-        found = ssvi.evaluate(bnn, batches(60), samples=5)
+        evaluation = ssvi.evaluate(bnn, batches(60), samples=5)
     plain = ssvi.evaluate(ssvi.mean(bnn), batches(60))
-    assert (found.samples, found.mutual_information) == (1, 0.0)
-    assert found.nll == pytest.approx(plain.nll, rel=1e-5)
+    assert (evaluation.samples, evaluation.mutual_information) == (1, 0.0)
+    assert evaluation.nll == pytest.approx(plain.nll, rel=1e-5)
 
 
 def test_uncertainty_of_data_and_of_the_model_add_up():
@@ -65,13 +67,42 @@ def test_a_deterministic_network_has_one_sample_and_no_model_uncertainty():
 
 def test_every_headline_number_is_the_metric_and_has_its_interval():
     bnn = network()
-    found = ssvi.evaluate(bnn, batches(60))
+    evaluation = ssvi.evaluate(bnn, batches(60))
     outputs = collect(bnn, batches(60))
     for name, metric in HEADLINE.items():
-        low, high = found.intervals[name]
-        assert getattr(found, name) == metric(outputs.probs, outputs.labels)
-        assert low <= getattr(found, name) <= high
-    assert found.intervals["nll"] == metrics.bootstrap(metrics.nll, outputs.probs, outputs.labels)
+        low, high = evaluation.intervals[name]
+        assert getattr(evaluation, name) == metric(outputs.probs, outputs.labels)
+        assert low <= getattr(evaluation, name) <= high
+    assert evaluation.intervals["nll"] == metrics.bootstrap(metrics.nll, outputs.probs, outputs.labels)
+
+
+def test_an_evaluation_as_a_dictionary_has_the_numbers_only():
+    """These are the keys of result.json in a run folder."""
+    evaluation = ssvi.evaluate(network(), batches(60))
+    assert list(asdict(evaluation)) == [
+        "examples", "samples", *HEADLINE, "entropy", "mutual_information",
+    ]  # fmt: skip
+    assert all(isinstance(value, int | float) for value in asdict(evaluation).values())
+
+
+def test_an_evaluation_cannot_be_changed():
+    evaluation = ssvi.evaluate(network(), batches(60))
+    with pytest.raises(FrozenInstanceError):
+        evaluation.accuracy = 1.0
+
+
+def test_intervals_are_computed_when_they_are_asked_for_and_once(monkeypatch):
+    resampled = []
+    monkeypatch.setattr(metrics, "bootstrap", lambda metric, *args, **settings: resampled.append(metric) or (0.0, 1.0))
+    evaluation = ssvi.evaluate(network(), batches(60))
+    assert resampled == []
+    assert evaluation.intervals is evaluation.intervals
+    assert resampled == list(HEADLINE.values())
+
+
+def test_outputs_that_were_collected_before_give_the_same_evaluation():
+    bnn = network()
+    assert evaluate_outputs(collect(bnn, batches(60), samples=3)) == ssvi.evaluate(bnn, batches(60), samples=3)
 
 
 def test_mode_comes_back_after_an_error():

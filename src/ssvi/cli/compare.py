@@ -124,7 +124,7 @@ def _write_reports(results: Sequence[RunResult], out: Path, samples: int, data_d
     for i in range(0, len(first), MOST):
         page = out if i == 0 else out.with_stem(f"{out.stem}-{i // MOST + 1}")
         runs = [FinishedRun(place.run, data_dir) for place in first[i : i + MOST]]
-        click.echo(f"report: {write_report(runs, page, samples, 0, bar)[0]}", err=True)
+        click.echo(f"report: {write_report(runs, page, samples, 0, bar).html}", err=True)
 
 
 def _exit_if_failed(results: Sequence[RunResult]) -> None:

@@ -13,7 +13,7 @@ from ssvi.data import default_folder
 from ssvi.kernels import native
 from ssvi.training.run_folder import machine
 
-EXTRAS = {"plot": "matplotlib", "svhn": "scipy", "tensorboard": "tensorboard"}
+EXTRAS = {"svhn": "scipy", "tensorboard": "tensorboard"}
 """The extras of the package, and the module that each of them brings."""
 
 

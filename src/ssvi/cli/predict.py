@@ -12,8 +12,8 @@ from rich.table import Table
 from ssvi.cli.options import open_run, run_argument, run_options
 from ssvi.cli.tables import grid, show
 from ssvi.evaluation import answer, threshold
+from ssvi.evaluation.decisions import Decision, Threshold
 from ssvi.evaluation.progress import bar
-from ssvi.evaluation.results import Decision, Threshold
 from ssvi.training.records import to_plain, without_defaults
 
 

@@ -25,12 +25,12 @@ def report_command(
     Shows what the run folders keep. What is missing and cheap is computed: `evaluate`, and `ood` on noise. By default it
     is report.html in RUN, or report-A-B.html here for several.
     """
-    opened = [open_run(path, data_dir, threads) for path in runs]
+    finished = [open_run(path, data_dir, threads) for path in runs]
     target = out or (
-        runs[0] / "report.html" if len(runs) == 1 else Path(f"report-{'-'.join(r.name for r in opened)}.html")
+        runs[0] / "report.html" if len(runs) == 1 else Path(f"report-{'-'.join(r.name for r in finished)}.html")
     )
-    page, card = write_report(opened, target, samples, seed, bar)
+    report = write_report(finished, target, samples, seed, bar)
     if as_json:
-        click.echo(json.dumps({"html": str(page), "markdown": str(card)}))
+        click.echo(json.dumps({"html": str(report.html), "markdown": str(report.markdown)}))
     else:
-        click.echo(f"report: {page}\nmodel card: {card}")
+        click.echo(f"report: {report.html}\nmodel card: {report.markdown}")

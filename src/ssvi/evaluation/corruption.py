@@ -17,6 +17,9 @@ from ssvi.inference.outputs import Outputs
 SEVERITIES = (1, 2, 3, 4, 5)
 METRICS = ("accuracy", "nll", "brier", "ece", "marginal_calibration_error")
 
+ByName = dict[str, dict[str, list[float]]]
+"""Corruption -> metric -> value at each severity."""
+
 
 def evaluate_corruption(
     run: FinishedRun,
@@ -32,7 +35,7 @@ def evaluate_corruption(
     clean = run.test[: images or len(run.test)]
     source = corrupted_images(run, clean, cache, download)
     clean_outputs = run.outputs(clean, samples, seed, "clean")
-    by_name: dict[str, dict[str, list[float]]] = {name: {metric: [] for metric in METRICS} for name in CORRUPTIONS}
+    by_name: ByName = {name: {metric: [] for metric in METRICS} for name in CORRUPTIONS}
     sums = {severity: _Sums() for severity in SEVERITIES}
     todo = [(name, severity) for name in CORRUPTIONS for severity in SEVERITIES]
     for name, severity in track(todo, "corruptions"):
@@ -56,17 +59,18 @@ def _numbers(outputs: Outputs) -> dict[str, float]:
     return {metric: HEADLINE[metric](outputs.probs, outputs.labels) for metric in METRICS}
 
 
-def _mean_at(
-    severity: int, by_name: dict[str, dict[str, list[float]]], intervals: dict[str, tuple[float, float]]
-) -> dict[str, Estimate]:
+def _mean_at(severity: int, by_name: ByName, intervals: dict[str, tuple[float, float]]) -> dict[str, Estimate]:
     """For each metric its mean over the corruptions, and the interval of that mean where there is one."""
     values = {metric: [numbers[metric][severity - 1] for numbers in by_name.values()] for metric in METRICS}
     return {metric: Estimate(sum(each) / len(each), *intervals.get(metric, ())) for metric, each in values.items()}
 
 
 class _Sums:
-    """Hits and surprisals of each image, summed over corruptions: accuracy and NLL are averages over images, so the
-    intervals of their means over corruptions come from resampling images, which all corruptions share."""
+    """For each image, whether it was right and -log p(y|x), summed over the corruptions.
+
+    Accuracy and NLL are averages over images, and all corruptions share the images. So the intervals of their means over
+    the corruptions come from resampling images.
+    """
 
     def __init__(self) -> None:
         self.accuracy, self.nll, self.count = torch.zeros(1), torch.zeros(1), 0
@@ -79,7 +83,7 @@ class _Sums:
         self.count += 1
 
     def intervals(self) -> dict[str, tuple[float, float]]:
-        """95 % intervals of the two means."""
+        """The 95 % intervals of the mean accuracy and the mean NLL."""
         both = {"accuracy": self.accuracy / self.count, "nll": self.nll / self.count}
         return {name: metrics.bootstrap(_mean, values) for name, values in both.items()}
 

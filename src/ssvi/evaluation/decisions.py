@@ -8,7 +8,7 @@ entropies. Images that the network gets wrong, and images of none of its classes
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -19,13 +19,44 @@ from ssvi.data.readers.folder import SUFFIXES
 from ssvi.evaluation.finished_run import FinishedRun
 from ssvi.evaluation.ood import in_channels
 from ssvi.evaluation.progress import Track, quiet
-from ssvi.evaluation.results import Decision, Threshold
 from ssvi.inference.outputs import Outputs
 
 ANSWERED = 0.95
 """The share of the right answers that the threshold lets through."""
 
 FILE = "threshold.json"
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """threshold.json: the entropy above which the network says "don't know"; None refuses nothing."""
+
+    entropy: float | None
+    asked: int | None = None
+    """Samples of theta that were asked for."""
+    seed: int | None = None
+    validation_images: int | None = None
+    answered: float | None = None
+    """The share of the validation images at or below the threshold."""
+    accuracy_of_answered: float | None = None
+    accuracy: float | None = None
+    """Of all validation images."""
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What the network says of one image file."""
+
+    file: str
+    guess: str
+    known: bool
+    """False where the entropy exceeds the threshold: the answer is "don't know"."""
+    probability: float
+    entropy: float
+    data_uncertainty: float
+    model_uncertainty: float
+    probabilities: dict[str, float]
+    """The five most probable classes."""
 
 
 def threshold(run: FinishedRun, samples: int = 5, seed: int = 0, track: Track = quiet) -> Threshold:

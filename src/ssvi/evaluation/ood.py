@@ -27,6 +27,8 @@ SCORES: dict[str, Callable[[Outputs], Tensor]] = {
     "entropy": lambda outputs: outputs.entropy,
     "mutual information": lambda outputs: outputs.model_uncertainty,
 }
+"""Each gives every image a number that should be higher for out-of-distribution images."""
+
 RANKINGS: dict[str, Callable[[Tensor, Tensor], float]] = {
     "auroc": metrics.auroc,
     "aupr": metrics.aupr,

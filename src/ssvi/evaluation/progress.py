@@ -1,4 +1,4 @@
-"""Progress bars for long loops: passed in by the command line, absent in Python."""
+"""Progress bars for long loops: the command line passes `bar`; in Python there is none by default."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ T = TypeVar("T")
 
 
 class Track(Protocol):
-    """Wraps a sized loop and says how far it is."""
+    """Passes the items of a loop on, and may show how many of them are done; `what` names the loop."""
 
     def __call__(self, items: Iterable[T], what: str) -> Iterable[T]:
-        """The same items."""
+        """Return the same items in the same order."""
 
 
 def quiet(items: Iterable[T], what: str) -> Iterable[T]:
-    """No bar."""
+    """Show nothing."""
     return items
 
 
 def bar(items: Iterable[T], what: str) -> Iterable[T]:
-    """A bar on the terminal, gone when done; nothing where there is no terminal."""
+    """Show a bar on the terminal, which disappears at the end; where there is no terminal, show nothing."""
     console = Console(stderr=True)
     return track(items, what, console=console, transient=True, disable=not console.is_terminal)

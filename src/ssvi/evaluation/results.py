@@ -1,6 +1,7 @@
-"""What an evaluation of a finished run finds: frozen dataclasses whose fields are the keys of the JSON files.
+"""The results of the evaluations of a finished run: frozen dataclasses whose fields are the keys of the JSON files.
 
-Lists and not tensors, so that `ssvi.training.records` turns them to JSON and back without loss.
+Those of `ssvi predict` are in `ssvi.evaluation.decisions`. Lists and not tensors, so that `ssvi.training.records` turns
+them to JSON and back without loss.
 """
 
 from __future__ import annotations
@@ -15,9 +16,6 @@ class Estimate:
     value: float
     low: float | None = None
     high: float | None = None
-
-
-# ---- quality and cost: evaluation.json -------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -82,7 +80,7 @@ class HardImages:
 
 @dataclass(frozen=True)
 class RunEvaluation:
-    """Quality of the predictions on the test images, and what the network costs."""
+    """evaluation.json: quality of the predictions on the test images, and what the network costs."""
 
     data: str
     examples: int
@@ -101,9 +99,6 @@ class RunEvaluation:
     images: HardImages
     asked: int | None = None
     """Samples that were asked for; some networks have fewer to give."""
-
-
-# ---- out of distribution: ood-NAME.json ------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -125,7 +120,7 @@ class Histogram:
 
 @dataclass(frozen=True)
 class OODResult:
-    """How well the uncertainty of a network tells the images of another data set from its own."""
+    """ood-NAME.json: how well the uncertainty of a network tells the images of another data set from its own."""
 
     data: str
     samples: int
@@ -138,12 +133,9 @@ class OODResult:
     histogram: Histogram
 
 
-# ---- corruptions: corruption.json ------------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True)
 class CorruptionResult:
-    """Quality under the 15 corruptions at 5 severities."""
+    """corruption.json: quality under the 15 corruptions at 5 severities."""
 
     data: str
     source: str
@@ -155,9 +147,6 @@ class CorruptionResult:
     """Corruption -> metric -> value at severity 1 to 5."""
     severities: list[dict[str, Estimate]]
     """For each severity: metric -> its mean over the corruptions."""
-
-
-# ---- layers and criteria: `ssvi inspect` -----------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -198,38 +187,7 @@ class Agreement:
 
 @dataclass(frozen=True)
 class Inspection:
-    """The layers of a network; the agreement is None where no weight is random."""
+    """`ssvi inspect`: the layers of a network, and the agreement of the criteria; None where no weight is random."""
 
     layers: list[LayerRow]
     agreement: Agreement | None
-
-
-# ---- decisions: threshold.json and `ssvi predict` --------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Threshold:
-    """The entropy above which the network says "don't know"; None refuses nothing."""
-
-    entropy: float | None
-    asked: int | None = None
-    seed: int | None = None
-    validation_images: int | None = None
-    answered: float | None = None
-    accuracy_of_answered: float | None = None
-    accuracy: float | None = None
-
-
-@dataclass(frozen=True)
-class Decision:
-    """What the network says of one image file."""
-
-    file: str
-    guess: str
-    known: bool
-    probability: float
-    entropy: float
-    data_uncertainty: float
-    model_uncertainty: float
-    probabilities: dict[str, float]
-    """The five most probable classes."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ssvi.evaluation.results import Cost, Estimate, LayerRow
+from ssvi.plotting.scale import short as short  # a word of this module too: tables and axes write numbers alike
 
 METRIC = {
     "accuracy": "accuracy",
@@ -35,18 +36,6 @@ def interval(name: str, estimate: Estimate) -> str:
     if estimate.low is None or estimate.high is None:
         return "-"
     return f"{number(name, estimate.low)} to {number(name, estimate.high)}"
-
-
-def short(value: float) -> str:
-    """A number with three digits: 0.25, 12, 3.5k, 45.4G; below 0.001 as 1e-4."""
-    size = abs(value)
-    for limit, sign in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
-        if size >= limit:
-            return f"{value / limit:.3g}{sign}"
-    if 0 < size < 1e-3:
-        mantissa, exponent = f"{value:.0e}".split("e")
-        return f"{mantissa}e{int(exponent)}"
-    return f"{value:.3g}"
 
 
 def count(value: float) -> str:

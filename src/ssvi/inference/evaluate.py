@@ -8,8 +8,9 @@ from functools import cached_property
 
 from torch import Tensor, nn
 
-from ssvi import metrics
+from ssvi import metrics, plotting
 from ssvi.inference.outputs import Loader, Outputs, collect
+from ssvi.plotting import Cell, ReliabilityBins, Series, Table
 
 Interval = tuple[float, float]
 
@@ -70,12 +71,21 @@ class Evaluation(Quality):
             for name, metric in HEADLINE.items()
         }
 
+    def _repr_html_(self) -> str:
+        """For a notebook: the headline numbers, and the reliability diagram."""
+        samples = f"{self.samples} sample{'s' if self.samples > 1 else ''} of theta"
+        rows = [[Cell(name.replace("_", " ")), Cell(f"{getattr(self, name):.4f}")] for name in HEADLINE]
+        bins = metrics.reliability(self.outputs.probs, self.outputs.labels)
+        counts, confidence, accuracy = (values.tolist() for values in (bins.count, bins.confidence, bins.accuracy))
+        diagram = plotting.reliability([ReliabilityBins(Series(0, ""), counts, confidence, accuracy)])
+        return plotting.notebook(Table([f"{self.examples:,} examples", samples], rows), diagram)
+
 
 def evaluate(net: nn.Module, loader: Loader, samples: int = 5, *, seed: int = 0) -> Evaluation:
     """Evaluate a Bayesian network with `samples` draws of theta, or a deterministic one with its one output.
 
-    Inside `with ssvi.at_mean(net):` it is the posterior mean that is evaluated. The network is evaluated in eval mode
-    and given back in the mode that it had; the global random numbers are not touched.
+    Inside `with ssvi.at_mean(net):` the posterior mean is evaluated. The network is evaluated in eval mode; afterwards
+    it is in the mode that it was in before. The global random number generator is not used.
     """
     return evaluate_outputs(collect(net, loader, samples, seed))
 

@@ -1,4 +1,4 @@
-"""What a network says of a data set: the probabilities of every example under every sample of theta."""
+"""The outputs of a network on a data set: the probabilities of every example under every sample of theta."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Outputs:
 
     @cached_property
     def model_uncertainty(self) -> Tensor:
-        """The mutual information of class and theta, (n,): what more data could take away."""
+        """The mutual information of class and theta, (n,): the part that more data could remove."""
         return metrics.mutual_information(self.drawn)
 
     @cached_property
@@ -64,7 +64,7 @@ def draw_probabilities(net: nn.Module, x: Tensor, samples: int = 5, seed: int = 
 
 
 def collect(net: nn.Module, loader: Loader, samples: int = 5, seed: int = 0) -> Outputs:
-    """Run a network over a loader, in eval mode; it is given back in the mode that it had."""
+    """Run a network over a loader, in eval mode; afterwards it is in the mode that it was in before."""
     was_training, device = net.training, _device(net)
     drawn, labels = [], []
     try:
@@ -75,7 +75,7 @@ def collect(net: nn.Module, loader: Loader, samples: int = 5, seed: int = 0) -> 
     finally:
         net.train(was_training)
     if not labels:
-        raise ValueError("loader: it gave no batch, so there is nothing to evaluate")
+        raise ValueError("loader has no batch, so there is nothing to evaluate: give one with at least one (x, y)")
     return Outputs(torch.cat(drawn, 1), torch.cat(labels))
 
 

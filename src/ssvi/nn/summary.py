@@ -1,7 +1,8 @@
-"""What became of each layer: a table in plain text."""
+"""What became of each layer: a table in plain text, and in HTML where a notebook shows it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from torch import nn
@@ -12,6 +13,8 @@ from ssvi.nn.convert import REASON
 from ssvi.nn.layers import BayesLayer
 from ssvi.nn.posterior import SparseGaussian
 from ssvi.nn.sparse import SparsePosterior
+from ssvi.plotting import Cell, Table, notebook
+from ssvi.plotting.svg import element
 
 
 @dataclass(frozen=True)
@@ -41,20 +44,37 @@ RIGHT = (False, False, False, True, True, True, True, False, False)
 def rows(bnn: nn.Module) -> list[Row]:
     """A row for each module that has parameters of its own, in the order of the network."""
     seen: dict[SparsePosterior, str] = {}
-    found = []
+    table = []
     for name, module in bnn.named_modules():
         if isinstance(module, BayesLayer):
-            found.append(_bayesian(name, module, seen))
+            table.append(_bayesian(name, module, seen))
         elif not isinstance(module, SparsePosterior) and any(p is not None for p in module._parameters.values()):
-            found.append(_deterministic(name, module))
-    return found
+            table.append(_deterministic(name, module))
+    return table
 
 
-def summary(bnn: nn.Module) -> str:
+class Summary(str):
+    """The table as plain text; `rows` are its rows, and a notebook shows them as HTML."""
+
+    rows: tuple[Row, ...]
+
+    def __new__(cls, text: str, rows: Sequence[Row] = ()) -> Summary:
+        """The text, and the rows that it was made of."""
+        summary = super().__new__(cls, text)
+        summary.rows = tuple(rows)
+        return summary
+
+    def _repr_html_(self) -> str:
+        words = tuple(i for i, right in enumerate(RIGHT) if not right)
+        table = Table(HEAD, [[Cell(text) for text in row.cells()] for row in self.rows], words)
+        return notebook(table, *(element("p", total) for total in _totals(self.rows)))
+
+
+def summary(bnn: nn.Module) -> Summary:
     """Layer by layer: kind, d weights, s live ones, density, bytes, kernel, and why a layer stayed deterministic."""
     table = rows(bnn)
     lines = _align([HEAD, *(row.cells() for row in table)])
-    return "\n".join([lines[0], "-" * max(map(len, lines)), *lines[1:], "", *_totals(table)])
+    return Summary("\n".join([lines[0], "-" * max(map(len, lines)), *lines[1:], "", *_totals(table)]), table)
 
 
 def _bayesian(name: str, layer: BayesLayer, seen: dict[SparsePosterior, str]) -> Row:
@@ -80,7 +100,7 @@ def _deterministic(name: str, module: nn.Module) -> Row:
     return Row(name or "(the network)", type(module).__name__, "deterministic", d, d, stored, "", note)
 
 
-def _totals(table: list[Row]) -> list[str]:
+def _totals(table: Sequence[Row]) -> list[str]:
     sparse = [row for row in table if row.what.startswith("sparse")]
     d, s = sum(row.d for row in sparse), sum(row.s for row in sparse)
     whole_d, whole_s = sum(row.d for row in table), sum(row.s for row in table)

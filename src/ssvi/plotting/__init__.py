@@ -1,1 +1,41 @@
-"""Small plots as SVG, for reports and notebooks."""
+"""Small plots as SVG and tables as HTML, for reports and notebooks. Nothing here knows of networks or runs.
+
+Every chart is a function of numbers that returns a `Drawing`. A notebook shows a drawing or a table by itself; several of
+them together by `notebook(...)`, which adds the style sheet `style()` once.
+"""
+
+from ssvi.plotting.charts import Curve, Histogram, ReliabilityBins, curves, histograms, reliability
+from ssvi.plotting.drawing import Drawing, HasHTML, notebook, sign, style, swatch
+from ssvi.plotting.rows import Bar, Dot, IntervalRow, bars, dots, intervals
+from ssvi.plotting.scale import Scale, linear, log, percent, short
+from ssvi.plotting.svg import Series
+from ssvi.plotting.table import Cell, Table
+
+__all__ = [
+    "Bar",
+    "Cell",
+    "Curve",
+    "Dot",
+    "Drawing",
+    "HasHTML",
+    "Histogram",
+    "IntervalRow",
+    "ReliabilityBins",
+    "Scale",
+    "Series",
+    "Table",
+    "bars",
+    "curves",
+    "dots",
+    "histograms",
+    "intervals",
+    "linear",
+    "log",
+    "notebook",
+    "percent",
+    "reliability",
+    "short",
+    "sign",
+    "style",
+    "swatch",
+]

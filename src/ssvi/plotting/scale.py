@@ -1,4 +1,4 @@
-"""From numbers to pixels: scales and the ticks that people like to read."""
+"""From numbers to positions on an axis: scales, their ticks at round numbers, and the labels of the ticks."""
 
 from __future__ import annotations
 
@@ -6,9 +6,19 @@ import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from ssvi.evaluation.wording import short
-
 Label = Callable[[float], str]
+
+
+def short(value: float) -> str:
+    """Three digits: 0.25, 12, 3.5k, 45.4G; small ones as 1e-4."""
+    size = abs(value)
+    for limit, sign in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if size >= limit:
+            return f"{value / limit:.3g}{sign}"
+    if 0 < size < 1e-3:
+        mantissa, exponent = f"{value:.0e}".split("e")
+        return f"{mantissa}e{int(exponent)}"
+    return f"{value:.3g}"
 
 
 def percent(value: float) -> str:
@@ -46,8 +56,8 @@ def linear(
     values: Iterable[float], *, low: float | None = None, high: float | None = None, label: Label = short
 ) -> Scale:
     """A linear axis around the values, ends rounded outward unless they are given."""
-    found = list(values) or [0.0, 1.0]
-    a, b = (min(found) if low is None else low), (max(found) if high is None else high)
+    data = list(values) or [0.0, 1.0]
+    a, b = (min(data) if low is None else low), (max(data) if high is None else high)
     if b <= a:
         pad = abs(a) * 0.1 or 1.0
         a, b = (a - pad if low is None else a), a + pad
@@ -62,8 +72,8 @@ def linear(
 
 def log(values: Iterable[float], label: Label = short, most: float = math.inf) -> Scale:
     """A logarithmic axis around the positive values; it does not go beyond `most`."""
-    found = [v for v in values if v > 0] or [0.1, 1.0]
-    low, high = min(found) / 1.15, max(found) * 1.15
+    positive = [v for v in values if v > 0] or [0.1, 1.0]
+    low, high = min(positive) / 1.15, max(positive) * 1.15
     if high / low < 4:  # too short to have ticks
         low, high = low / 2, high * 2
     return Scale(low, min(high, most), "log", label)

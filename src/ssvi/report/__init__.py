@@ -5,39 +5,54 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from ssvi.evaluation import FinishedRun
 from ssvi.evaluation.progress import Track, quiet
+from ssvi.plotting.svg import element
 from ssvi.report import markdown, page
-from ssvi.report.gather import Gathered, gather
+from ssvi.report.gather import ReportedRun, gather
 from ssvi.training.run_folder import RunError
 
-__all__ = ["Gathered", "gather", "write_report"]
+__all__ = ["MOST", "Report", "ReportedRun", "gather", "write_report"]
 
 MOST = 6
 """Runs that have a colour, a dash and a marker of their own."""
 
 
+@dataclass(frozen=True)
+class Report:
+    """The two files that were written, and the runs that they show."""
+
+    html: Path
+    markdown: Path
+    runs: Sequence[ReportedRun] = field(repr=False)
+
+    def _repr_html_(self) -> str:
+        """The page in a frame, so that neither its style nor the notebook's changes the other."""
+        content = self.html.read_text(encoding="utf-8")
+        return element("iframe", srcdoc=content, sandbox="", style="width: 100%; height: 800px; border: 0")
+
+
 def write_report(
     runs: Sequence[FinishedRun], out: Path, samples: int = 5, seed: int = 0, track: Track = quiet
-) -> tuple[Path, Path]:
-    """Write `out` (.html) and its twin (.md), whole or not at all; returns both paths."""
+) -> Report:
+    """Write `out` (.html) and its twin (.md), each whole or not at all."""
     if not 1 <= len(runs) <= MOST:
         raise RunError(f"a report shows 1 to {MOST} runs side by side, not {len(runs)}")
-    targets = out.with_suffix(".html"), out.with_suffix(".md")
-    for target, mark in zip(targets, (page.GENERATOR, markdown.GENERATOR), strict=True):
-        _refuse_foreign(target, mark)  # before the work, and nothing is written over
-    made = time.strftime("%Y-%m-%d %H:%M")
-    gathered = gather(runs, samples, seed, track)
-    _write(targets[0], page.page(gathered, made))
-    _write(targets[1], markdown.markdown(gathered, made))
-    return targets
+    html, card = out.with_suffix(".html"), out.with_suffix(".md")
+    _refuse_foreign(html, page.GENERATOR)  # before the work, and before anything is written
+    _refuse_foreign(card, markdown.GENERATOR)
+    written, reported = time.strftime("%Y-%m-%d %H:%M"), gather(runs, samples, seed, track)
+    _write(html, page.page(reported, written))
+    _write(card, markdown.markdown(reported, written))
+    return Report(html, card, reported)
 
 
-def _refuse_foreign(target: Path, mark: str) -> None:
+def _refuse_foreign(target: Path, generator: str) -> None:
     """Old reports are replaced; any other file is somebody's work."""
-    if target.exists() and not (target.is_file() and mark in target.read_text(errors="replace")[:1000]):
+    if target.exists() and not (target.is_file() and generator in target.read_text(errors="replace")[:1000]):
         raise RunError(f"{target} exists and is not a report of ssvi: choose another name with --out")
 
 

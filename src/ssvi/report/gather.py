@@ -4,107 +4,109 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from dataclasses import dataclass
 
-from ssvi.data import DataError
 from ssvi.evaluation import FinishedRun, evaluate_ood, evaluate_run, layer_rows
 from ssvi.evaluation.ood import NOISE, file_name
 from ssvi.evaluation.progress import Track, quiet
-from ssvi.evaluation.results import CorruptionResult, OODResult, RunEvaluation
+from ssvi.evaluation.results import CorruptionResult, LayerRow, OODResult, RunEvaluation
 from ssvi.methods import about
-from ssvi.report.images import thumbnail
-from ssvi.training.records import without_defaults
+from ssvi.plotting import Series
+from ssvi.report.pictures import HardPictures, hard_pictures
+from ssvi.training.epoch_line import EpochLine
+from ssvi.training.recipe import Recipe
 
-T = TypeVar("T")
 
+@dataclass(frozen=True)
+class ReportedRun:
+    """One run of a report; its series has the name of the run, and the number that decides its colour."""
 
-@dataclass
-class Gathered:
-    """One run of a report; `series` is its place among them, and decides its colour."""
-
-    series: int
-    name: str
+    series: Series
     path: str
-    recipe: dict[str, Any]
-    machine: dict[str, Any]
+    recipe: Recipe
+    settings: dict[str, str]
+    """Every setting of the recipe as text."""
+    machine: str
+    """Where it was trained."""
     classes: list[str]
-    epochs: list[dict[str, Any]]
-    evaluation: dict[str, Any]
-    outside: list[dict[str, Any]]
-    corruption: dict[str, Any] | None
-    layers: list[dict[str, Any]]
-    pictures: dict[str, list[tuple[str, dict[str, Any]]]] = field(default_factory=dict)
-    """For each kind ("uncertain", "wrong") the images as data URLs, with what the network said."""
+    epochs: list[EpochLine]
+    evaluation: RunEvaluation
+    ood: list[OODResult]
+    corruption: CorruptionResult | None
+    layers: list[LayerRow]
+    pictures: HardPictures
+
+    @property
+    def name(self) -> str:
+        """The name of the run in this report."""
+        return self.series.name
 
     @property
     def what(self) -> str:
         """Method, sparsity and network in a few words."""
-        sparsity = self.evaluation["cost"]["sparsity"]
+        sparsity = self.evaluation.cost.sparsity
         sparse = f", {100 * sparsity:.3g} % sparse" if sparsity else ""
-        name = about(self.recipe["method"]).title
-        return f"{name}{sparse}, {self.recipe['model']} on {self.recipe['data']}"
+        title = about(self.recipe.method).title
+        return f"{title}{sparse}, {self.recipe.model} on {self.recipe.data}"
 
 
-def gather(
-    runs: Sequence[FinishedRun],
-    samples: int = 5,
-    seed: int = 0,
-    track: Track = quiet,
-    names: Sequence[str] | None = None,
-) -> list[Gathered]:
-    """Each run with its results; those that were missing are kept in its folder."""
-    names = names or _distinct(runs)
-    return [_gather(i, name, run, samples, seed, track) for i, (name, run) in enumerate(zip(names, runs, strict=True))]
+def gather(runs: Sequence[FinishedRun], samples: int = 5, seed: int = 0, track: Track = quiet) -> list[ReportedRun]:
+    """Each run with its results; those that were missing are computed and kept in its folder."""
+    series = [Series(i, name) for i, name in enumerate(_distinct_names(runs))]
+    return [_gather(one, run, samples, seed, track) for one, run in zip(series, runs, strict=True)]
 
 
-def _gather(series: int, name: str, run: FinishedRun, samples: int, seed: int, track: Track) -> Gathered:
-    evaluation = without_defaults(
-        run.read(RunEvaluation, "evaluation.json")
-        or _computed(run, "evaluation.json", evaluate_run(run, samples, seed, track))
-    )
-    outside = run.read_all(OODResult, "ood-*.json")
-    if not outside:
-        found = evaluate_ood(run, (NOISE,), samples, seed, track)[NOISE]
-        outside = [_computed(run, file_name(NOISE), found)]
-    return Gathered(
-        series,
-        name,
-        str(run.folder.path),
-        vars(run.recipe),
-        _machine(run),
-        run.classes,
-        run.folder.metrics(),
-        evaluation,
-        without_defaults(outside),
-        without_defaults(run.read(CorruptionResult, "corruption.json")),
-        without_defaults(layer_rows(run.net)),
-        _pictures(run, evaluation),
+def _gather(series: Series, run: FinishedRun, samples: int, seed: int, track: Track) -> ReportedRun:
+    evaluation = _evaluation(run, samples, seed, track)
+    return ReportedRun(
+        series=series,
+        path=str(run.folder.path),
+        recipe=run.recipe,
+        settings={name: _setting(value) for name, value in run.recipe.values.items()},
+        machine=_machine(run),
+        classes=run.classes,
+        epochs=run.folder.metrics(),
+        evaluation=evaluation,
+        ood=_ood(run, samples, seed, track),
+        corruption=run.read(CorruptionResult, "corruption.json"),
+        layers=layer_rows(run.net),
+        pictures=hard_pictures(run, evaluation.images),
     )
 
 
-def _computed(run: FinishedRun, file: str, result: T) -> T:
-    run.write(file, result)
-    return result
+def _evaluation(run: FinishedRun, samples: int, seed: int, track: Track) -> RunEvaluation:
+    kept = run.read(RunEvaluation, "evaluation.json")
+    if kept is not None:
+        return kept
+    evaluation = evaluate_run(run, samples, seed, track)
+    run.write("evaluation.json", evaluation)
+    return evaluation
 
 
-def _machine(run: FinishedRun) -> dict[str, Any]:
+def _ood(run: FinishedRun, samples: int, seed: int, track: Track) -> list[OODResult]:
+    kept = run.read_all(OODResult, "ood-*.json")
+    if kept:
+        return kept
+    result = evaluate_ood(run, (NOISE,), samples, seed, track)[NOISE]
+    run.write(file_name(NOISE), result)
+    return [result]
+
+
+def _machine(run: FinishedRun) -> str:
+    """Processor and threads; "-" where the record is lost, which people read and nothing else needs."""
     try:
-        return run.folder.machine
-    except (OSError, ValueError):  # a record for people; its loss spoils nothing else
-        return {}
+        machine = run.folder.machine
+    except (OSError, ValueError):
+        return "-"
+    threads = machine.get("threads", 0)
+    return f"{machine['processor']}, {threads} thread{'s' if threads > 1 else ''}" if "processor" in machine else "-"
 
 
-def _pictures(run: FinishedRun, evaluation: dict[str, Any]) -> dict[str, list[tuple[str, dict[str, Any]]]]:
-    try:
-        x = run.test.x
-    except DataError:  # the numbers are kept, the data set has gone: a report without pictures
-        return {}
-    kinds = evaluation["images"]
-    return {kind: [(thumbnail(x[said["index"]]), said) for said in kinds[kind]] for kind in ("uncertain", "wrong")}
+def _setting(value: object) -> str:
+    return ", ".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
 
 
-def _distinct(runs: Sequence[FinishedRun]) -> list[str]:
+def _distinct_names(runs: Sequence[FinishedRun]) -> list[str]:
     """The names of the folders; the whole paths of those that share a name."""
     count = Counter(run.name for run in runs)
     return [run.name if count[run.name] == 1 else str(run.folder.path) for run in runs]

@@ -2,49 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from html import escape
+from collections.abc import Sequence
 from importlib.resources import files
 
+from markupsafe import Markup
+
 import ssvi
-from ssvi.report import html
-from ssvi.report.gather import Gathered
-from ssvi.report.sections import SECTIONS
+from ssvi import plotting
+from ssvi.report.gather import ReportedRun
+from ssvi.report.pieces import environment
+from ssvi.report.sections import sections
 
 GENERATOR = '<meta name="generator" content="ssvi">'
+"""The line of the page that tells a report of ssvi from any other file."""
 
 
-def page(runs: Sequence[Gathered], made: str) -> str:
-    """The whole page; `made` says when."""
-    sections = {name: part for name, make in SECTIONS.items() if (part := make(runs))}
-    title = f"{', '.join(run.name for run in runs)}: ssvi report"
-    style = (files("ssvi.report") / "style.css").read_text()
-    return (
-        '<!doctype html><html lang="en"><head><meta charset="utf-8">'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1">{GENERATOR}'
-        '<link rel="icon" href="data:,">'
-        f"<title>{escape(title)}</title><style>{style}</style></head><body>"
-        f"{_header(runs, sections)}<main>{''.join(sections.values())}</main>"
-        f"<footer>Made by ssvi {ssvi.__version__}, {escape(made)}. Intervals are 95 % bootstrap intervals over test images: "
-        "they do not contain the luck of another training run.</footer></body></html>\n"
-    )
+def page(runs: Sequence[ReportedRun], written: str) -> str:
+    """The whole page; `written` says when."""
+    own = Markup((files("ssvi.report") / "page.css").read_text(encoding="utf-8"))
+    return environment().get_template("page.html.jinja").render(
+        runs=runs,
+        sections=sections(runs),
+        samples=_samples(runs),
+        sign=plotting.sign,
+        style=plotting.style() + own,
+        version=ssvi.__version__,
+        written=written,
+    )  # fmt: skip
 
 
-def _header(runs: Sequence[Gathered], sections: Iterable[str]) -> str:
-    first = runs[0].evaluation
-    data = ", ".join(dict.fromkeys(run.recipe["data"] for run in runs))
-    items = "".join(
-        f"<li>{html.sign(run)}<span><b>{escape(run.name)}</b><small>{escape(run.what)}</small></span></li>"
-        for run in runs
-    )
-    links = "".join(f'<a href="#{html.anchor(name)}">{name}</a>' for name in sections)
-    return (
-        f"<header><h1>How much to trust {'these networks' if len(runs) > 1 else escape(runs[0].name)}</h1>"
-        f'<p class="about">{first["examples"]:,} test images of {escape(data)}, {_samples(runs)}.</p>'
-        f'<ul class="runs">{items}</ul><nav>{links}</nav></header>'
-    )
-
-
-def _samples(runs: Sequence[Gathered]) -> str:
-    most = max(run.evaluation["samples"] for run in runs)
+def _samples(runs: Sequence[ReportedRun]) -> str:
+    most = max(run.evaluation.samples for run in runs)
     return f"predictions averaged over {most} samples of the weights" if most > 1 else "one prediction per image"

@@ -1,0 +1,133 @@
+"""Plots of how good the predictions are: intervals, reliability, risk and coverage, entropy, corruptions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from ssvi.evaluation.results import CorruptionResult, Estimate, OODResult
+from ssvi.evaluation.wording import METRIC, data_name, number
+from ssvi.plotting import (
+    Curve,
+    Drawing,
+    Histogram,
+    IntervalRow,
+    ReliabilityBins,
+    Scale,
+    Series,
+    curves,
+    histograms,
+    linear,
+    percent,
+    swatch,
+)
+from ssvi.plotting import intervals as interval_rows
+from ssvi.plotting import reliability as reliability_diagram
+from ssvi.plotting.charts import TALL
+from ssvi.report.gather import ReportedRun
+from ssvi.report.pieces import Card, Entry, key
+from ssvi.report.tables import BY_SEVERITY
+
+BETTER = {"accuracy": "↑"}
+"""Which way is better; all others are ↓."""
+
+
+def intervals(runs: Sequence[ReportedRun]) -> list[Card]:
+    """For each headline number a row per run: its value and its 95 % interval."""
+    return [
+        Card(f"{_title(name)} {BETTER.get(metric, '↓')}", _interval_rows(runs, metric))
+        for metric, name in METRIC.items()
+    ]
+
+
+def _interval_rows(runs: Sequence[ReportedRun], metric: str) -> Drawing:
+    rows = []
+    for run in runs:
+        estimate = run.evaluation.metrics[metric]
+        low, high = _ends(estimate)
+        rows.append(IntervalRow(run.series, estimate.value, low, high, number(metric, estimate.value)))
+    ends = [end for row in rows for end in (row.low, row.high)]
+    scale = linear(ends, label=percent) if metric == "accuracy" else linear(ends, low=0.0)
+    return interval_rows(rows, scale, title=f"{METRIC[metric]} of each run with its 95 % interval")
+
+
+def _ends(estimate: Estimate) -> tuple[float, float]:
+    """The interval; where none was computed, the value itself."""
+    low = estimate.value if estimate.low is None else estimate.low
+    return low, estimate.value if estimate.high is None else estimate.high
+
+
+def reliability(runs: Sequence[ReportedRun]) -> Card:
+    """Accuracy against confidence."""
+    bins = [
+        ReliabilityBins(run.series, diagram.count, diagram.confidence, diagram.accuracy)
+        for run in runs
+        for diagram in (run.evaluation.reliability,)
+    ]
+    title = "Reliability: larger markers, more images; stems, the gap"
+    return Card(title, reliability_diagram(bins), key([run.series for run in runs]))
+
+
+def risk_coverage(runs: Sequence[ReportedRun]) -> Card:
+    """The error rate of the answers if only the most certain share is answered."""
+    drawn = [
+        Curve(run.series, list(zip(curve.coverage, curve.risk, strict=True)))
+        for run in runs
+        for curve in (run.evaluation.risk_coverage,)
+    ]
+    risks = linear([risk for curve in drawn for _, risk in curve.points], low=0.0, label=percent)
+    drawing = curves(
+        drawn, Scale(0.0, 1.0, label=percent), risks, title="risk and coverage", x_label="share of images answered",
+        y_label="errors among them", height=TALL,
+    )  # fmt: skip
+    return Card("Risk and coverage: answering only when certain", drawing)
+
+
+def entropies(run: ReportedRun, result: OODResult) -> Card:
+    """Histograms of the entropy on the run's own test images and on those out of distribution."""
+    histogram, own, other = result.histogram, data_name(run.recipe.data), data_name(result.data)
+    drawing = histograms(
+        histogram.edges,
+        [Histogram(run.series, histogram.inside, filled=True), Histogram(run.series, histogram.outside, filled=False)],
+        title="entropy histograms", x_label="entropy of the prediction (nats)", y_label="share of images (root scale)",
+    )  # fmt: skip
+    entries = [
+        Entry(swatch(run.series, filled=True), f"{own}, mean {result.entropy.inside:.2f}"),
+        Entry(swatch(run.series, filled=False), f"{other}, mean {result.entropy.outside:.2f}"),
+    ]
+    return Card(f"{run.name}: {own} against {other}", drawing, entries)
+
+
+def corruptions(runs: Sequence[ReportedRun]) -> list[Card]:
+    """Quality by severity, the mean over the 15 corruptions; severity 0 is clean."""
+    shown = [run for run in runs if run.corruption is not None]
+    return [Card(_title(METRIC[metric]), _by_severity(shown, metric)) for metric in BY_SEVERITY] if shown else []
+
+
+def _by_severity(runs: Sequence[ReportedRun], metric: str) -> Drawing:
+    drawn = []
+    for i, run in enumerate(runs):
+        aside = 0.05 * (i - (len(runs) - 1) / 2)  # so that intervals stand beside each other
+        drawn.append(_curve(run.series, _severities(run.corruption, metric), aside))
+    values = [value for curve in drawn for _, value in curve.points]
+    values += [end for curve in drawn for _, low, high in curve.intervals for end in (low, high)]
+    y = linear(values, high=1.0, label=percent) if metric == "accuracy" else linear(values, low=0.0)
+    return curves(drawn, Scale(0, 5), y, title=f"{metric} by severity", x_label="severity")
+
+
+def _curve(series: Series, estimates: Sequence[Estimate], aside: float) -> Curve:
+    points = [(severity + aside, estimate.value) for severity, estimate in enumerate(estimates)]
+    intervals = [
+        (severity + aside, *_ends(estimate)) for severity, estimate in enumerate(estimates) if estimate.low is not None
+    ]
+    return Curve(series, points, intervals, markers=True)
+
+
+def _severities(result: CorruptionResult | None, metric: str) -> list[Estimate]:
+    """From 0, the clean images, to 5."""
+    if result is None:
+        return []
+    return [Estimate(result.clean[metric]), *(severity[metric] for severity in result.severities)]
+
+
+def _title(name: str) -> str:
+    return name[0].upper() + name[1:]

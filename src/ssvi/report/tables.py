@@ -1,0 +1,115 @@
+"""The tables of a report, independent of how they are printed: HTML and Markdown show the same numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from ssvi.evaluation import wording
+from ssvi.evaluation.results import Cost, OODResult, RunEvaluation
+from ssvi.evaluation.wording import METRIC, RANKING, interval, number
+from ssvi.plotting import Cell, Table
+from ssvi.report.gather import ReportedRun
+
+BY_SEVERITY = ("accuracy", "nll", "ece", "marginal_calibration_error")
+"""The metrics that are shown by severity of a corruption."""
+
+
+def headline(runs: Sequence[ReportedRun]) -> Table:
+    """Quality on the test images, with intervals, and at the posterior mean."""
+    rows = [[Cell(name), *(_quality(run.evaluation, key) for run in runs)] for key, name in METRIC.items()]
+    return Table(["", *_names(runs)], rows)
+
+
+def _quality(evaluation: RunEvaluation, key: str) -> Cell:
+    """The value, its interval, and what one network has: the posterior mean, or the last one of a mixture."""
+    estimate, one = evaluation.metrics[key], number(key, evaluation.at_mean[key])
+    where = "at the mean" if evaluation.point == "posterior mean" else evaluation.point
+    return Cell(number(key, estimate.value), (interval(key, estimate), f"{where} {one}"))
+
+
+SIMPLE_COSTS: dict[str, Callable[[ReportedRun], str]] = {
+    "bytes on disk": lambda run: wording.count(run.evaluation.cost.disk_bytes),
+    "sparsity of the sparse layers": lambda run: f"{run.evaluation.cost.sparsity:.2%}",
+    "time to train": lambda run: wording.duration(run.evaluation.cost.training_seconds),
+    "trained on": lambda run: run.machine,
+}
+"""What has no counterpart of dense VI."""
+
+
+def cost(runs: Sequence[ReportedRun]) -> Table:
+    """Size, arithmetic and time; dense VI of the same network in the notes."""
+    rows = [
+        [Cell(name), *(_against_dense(run.evaluation.cost, key) for run in runs)] for key, name in wording.COST.items()
+    ]
+    rows += [[Cell(name), *(Cell(text(run)) for run in runs)] for name, text in SIMPLE_COSTS.items()]
+    return Table(["", *_names(runs)], rows)
+
+
+def _against_dense(cost: Cost, key: str) -> Cell:
+    own, dense = getattr(cost, key), wording.dense_vi(cost, key)
+    if own == dense:
+        return Cell(wording.count(own))
+    less = f", {wording.times_less(dense, own)}" if own < dense else ""
+    return Cell(wording.count(own), (f"dense VI {wording.count(dense)}{less}",))
+
+
+def ood(runs: Sequence[ReportedRun]) -> list[Table]:
+    """For each data set out of distribution: how well each score tells its images, by three measures."""
+    return [_ood(name, runs) for name in sorted({result.data for run in runs for result in run.ood})]
+
+
+def _ood(name: str, runs: Sequence[ReportedRun]) -> Table:
+    results = [next((result for result in run.ood if result.data == name), None) for run in runs]
+    scores = next(result.scores for result in results if result)
+    rows = [
+        [Cell(f"{words}, {score}"), *(_separation(result, score, measure) for result in results)]
+        for measure, words in RANKING.items()
+        for score in scores
+    ]
+    return Table([f"against {wording.data_name(name)}", *_names(runs)], rows)
+
+
+def _separation(result: OODResult | None, score: str, measure: str) -> Cell:
+    """One number and its interval; a single sample of theta has no mutual information to rank by."""
+    if result is None or (score == "mutual information" and result.samples == 1):
+        return Cell("-")
+    estimate = result.scores[score][measure]
+    return Cell(f"{estimate.value:.3f}", (f"{estimate.low:.3f} to {estimate.high:.3f}",))
+
+
+def corruption(runs: Sequence[ReportedRun]) -> Table:
+    """Means over the 15 corruptions by severity."""
+    rows = []
+    for key in BY_SEVERITY:
+        for run in runs:
+            if run.corruption is not None:
+                clean = Cell(number(key, run.corruption.clean[key]))
+                by_severity = [Cell(number(key, severity[key].value)) for severity in run.corruption.severities]
+                rows.append([Cell(METRIC[key]), Cell(run.name), clean, *by_severity])
+    return Table(["", "run", "clean", "1", "2", "3", "4", "5"], rows, words=(0, 1))
+
+
+def layers(run: ReportedRun) -> Table:
+    """What training made of each layer."""
+    return Table(wording.LAYER, [[Cell(text) for text in wording.layer(row)] for row in run.layers], words=(0, 1))
+
+
+def differing_settings(runs: Sequence[ReportedRun]) -> Table:
+    """The settings in which the runs differ."""
+    return Table(["", *_names(runs)], _settings(runs, runs, differing=True))
+
+
+def shared_settings(runs: Sequence[ReportedRun]) -> Table:
+    """The settings that all runs share."""
+    return Table(["", "all" if len(runs) > 1 else runs[0].name], _settings(runs, runs[:1], differing=False))
+
+
+def _settings(runs: Sequence[ReportedRun], shown: Sequence[ReportedRun], *, differing: bool) -> list[list[Cell]]:
+    """A run whose method has no such setting shows a dash."""
+    names = dict.fromkeys(name for run in runs for name in run.settings)
+    chosen = [name for name in names if (len({run.settings.get(name) for run in runs}) > 1) == differing]
+    return [[Cell(name), *(Cell(run.settings.get(name, "-")) for run in shown)] for name in chosen]
+
+
+def _names(runs: Sequence[ReportedRun]) -> list[str]:
+    return [run.name for run in runs]

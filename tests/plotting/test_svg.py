@@ -1,0 +1,52 @@
+"""Elements, markers and labels: escaped, told apart, and not overlapping."""
+
+import itertools
+from xml.etree import ElementTree
+
+from hypothesis import given
+from hypothesis import strategies as st
+from markupsafe import Markup
+
+from ssvi.plotting.svg import Series, apart, element, marker, room, shortened, shortened_start
+
+HOSTILE = """</text><script>alert("x" & 'y')</script>"""
+
+
+def test_text_and_attributes_are_escaped():
+    parsed = ElementTree.fromstring(element("text", HOSTILE, aria_label=HOSTILE))
+    assert parsed.text == HOSTILE
+    assert parsed.get("aria-label") == HOSTILE
+    assert len(parsed) == 0
+
+
+def test_markup_is_included_as_it_is():
+    assert element("g", Markup("<b>1</b>"), "<b>") == "<g><b>1</b>&lt;b&gt;</g>"
+
+
+def test_attributes_are_written_as_in_svg():
+    assert element("line", class_="grid", x1=1.25, x2=3, text_anchor="end", role=None) == (
+        '<line class="grid" x1="1.2" x2="3" text-anchor="end"></line>'
+    )
+
+
+def test_markers_of_four_series_differ_in_shape():
+    shapes = []
+    for number in range(4):
+        shape = ElementTree.fromstring(marker(Series(number, ""), 10, 10))
+        corners = [tuple(map(float, point.split(","))) for point in (shape.get("points") or "").split()]
+        shapes.append((shape.tag, len(corners), any(x == 10.0 for x, _ in corners)))
+    assert shapes == [("circle", 0, False), ("polygon", 4, False), ("polygon", 3, True), ("polygon", 4, True)]
+
+
+def test_long_names_are_cut_where_they_differ_least():
+    assert shortened("a-name-that-is-long") == "a-name-that-i…"
+    assert shortened_start("features.0.block.1.conv.weight") == "…block.1.conv.weight"
+    assert Series(0, "a-name-that-is-long").label == "a-name-that-i…"
+    assert room(["1234567890"]) == 88
+
+
+@given(st.lists(st.floats(0, 200), max_size=8))
+def test_labels_keep_their_distance_and_their_order(positions):
+    placed = apart(sorted(positions), 13.0, 0.0, 200.0)
+    assert all(b - a >= 13.0 - 1e-9 for a, b in itertools.pairwise(placed))
+    assert all(position <= 200 for position in placed)

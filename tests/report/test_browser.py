@@ -1,0 +1,63 @@
+"""The report in a real browser: nothing is missing, cut off, or wider than the window."""
+
+import json
+import re
+import shutil
+import subprocess
+from html import unescape
+
+import pytest
+
+PROBE = """
+<script>
+addEventListener("load", () => {
+  const frame = document.querySelector("iframe"), page = frame.contentDocument, wide = frame.clientWidth, wrong = [];
+  if (page.documentElement.scrollWidth > wide) wrong.push("wider than the window: " + page.documentElement.scrollWidth);
+  page.querySelectorAll("details").forEach(d => d.open = true);
+  if (page.documentElement.scrollWidth > wide) wrong.push("details wider than the window");
+  page.querySelectorAll("svg").forEach(svg => {
+    const box = svg.getBoundingClientRect();
+    if (!box.width || !box.height) wrong.push("an empty drawing: " + svg.ariaLabel);
+    svg.querySelectorAll("text").forEach(text => {
+      const t = text.getBoundingClientRect();
+      if (t.left < box.left - 1 || t.right > box.right + 1 || t.top < box.top - 1 || t.bottom > box.bottom + 1)
+        wrong.push("cut off: " + text.textContent + " in " + svg.ariaLabel);
+    });
+  });
+  page.querySelectorAll("img").forEach(i => { if (!i.complete || !i.naturalWidth) wrong.push("missing: " + i.alt); });
+  page.querySelectorAll("nav a").forEach(a => {
+    if (!page.querySelector(a.hash)) wrong.push("no target: " + a.hash);
+  });
+  document.title = JSON.stringify({wrong, drawings: page.querySelectorAll("svg").length});
+});
+</script>
+"""
+
+
+OPTIONS = [
+    "--headless", "--no-sandbox", "--no-first-run", "--disable-gpu", "--disable-quic", "--disable-sync",
+    "--disable-background-networking", "--disable-component-update", "--disable-dev-shm-usage", "--enable-logging=stderr",
+]  # fmt: skip
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1200, 390])
+@pytest.mark.parametrize("dark", [False, True])
+def test_in_a_real_browser_nothing_is_missing_or_cut_off(written, tmp_path, width, dark):
+    browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+    if browser is None:
+        pytest.skip("no Chromium on this machine: apt-get install chromium")
+    page = written[0].replace("prefers-color-scheme: dark", "min-width: 1px") if dark else written[0]
+    inside = page.replace("&", "&amp;").replace('"', "&quot;")
+    wrapper = tmp_path / "wrapper.html"
+    frame = f'<iframe style="border:0;width:{width}px;height:900px" srcdoc="{inside}"></iframe>'
+    wrapper.write_text(f'<!doctype html><meta charset="utf-8"><title></title>{PROBE}{frame}', encoding="utf-8")
+    done = subprocess.run(
+        [browser, *OPTIONS, f"--user-data-dir={tmp_path / 'profile'}", "--window-size=1300,1000",
+         "--virtual-time-budget=4000", "--dump-dom", wrapper.as_uri()],
+        capture_output=True, text=True, timeout=100, check=True,
+    )  # fmt: skip
+    result = json.loads(unescape(re.search(r"<title>(.*?)</title>", done.stdout, re.S).group(1)))
+    assert result["wrong"] == []
+    assert result["drawings"] == page.count("<svg")
+    assert "CONSOLE" not in done.stderr
