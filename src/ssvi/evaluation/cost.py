@@ -32,7 +32,7 @@ def cost(run: FinishedRun, samples: int) -> dict[str, Any]:
         "training_flops": sum(line["flops"] for line in epochs),
         "training_flops_dense_vi": 2 * run.recipe.batch_size * steps * _dense_vi_step(layers),
         "inference_flops": flops.inference(run.net, x, samples if is_random(run.net) else 1),
-        "inference_flops_dense_vi": 2 * samples * sum(layer.dense for layer in layers),
+        "inference_flops_dense_vi": 2 * samples * sum(layer.dense_macs for layer in layers),
         "training_seconds": sum(line["seconds"] for line in epochs),
         "peak_memory_bytes": max((line["peak_memory_bytes"] for line in epochs), default=0),
     }
@@ -60,7 +60,7 @@ def weights(net: nn.Module) -> dict[str, Any]:
 def _dense_vi_step(layers: list[LayerCost]) -> int:
     """MACs of one example in a training step of dense VI (see `ssvi.flops`), with the same layers Bayesian; or all."""
     every = not any(layer.bayesian for layer in layers)
-    return sum((6 if layer.bayesian or every else 3) * layer.dense for layer in layers)
+    return sum((6 if layer.bayesian or every else 3) * layer.dense_macs for layer in layers)
 
 
 def _bytes(net: nn.Module) -> int:

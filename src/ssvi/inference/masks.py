@@ -95,8 +95,8 @@ def _log_total(weights: Tensor, drawn: Iterable[int]) -> float:
 
 
 @contextmanager
-def held(gates: Iterable[Gate], values: Iterable[Tensor]) -> Iterator[None]:
-    """Inside, the gates have these values."""
+def pinned(gates: Iterable[Gate], values: Iterable[Tensor]) -> Iterator[None]:
+    """Inside, the gates are pinned at these values."""
     before = {gate: gate.pinned for gate in gates}
     try:
         for gate, value in zip(before, values, strict=True):

@@ -9,13 +9,14 @@ on the branch and not on the sum: a closed gate takes the branch's channel away,
 from __future__ import annotations
 
 import copy
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 
-from ssvi.nn.convert import NORMALISATION
+from ssvi.nn.conversion_rules import NORMALISATION
 from ssvi.nn.layers import TWINS, BayesLayer
 from ssvi.nn.posterior import SparsePoint
 from ssvi.nn.random_tensor import RandomTensor
@@ -25,8 +26,12 @@ Net = TypeVar("Net", bound=nn.Module)
 NORMS = nn.modules.batchnorm._BatchNorm
 
 
-class Gate(RandomTensor):
-    """The multipliers of one layer's channels. `alive` says which channels are not removed for good."""
+class Gate(RandomTensor, ABC):
+    """The multipliers of one layer's channels. `alive` says which channels are not removed for good.
+
+    Every z that a gate gives (`mean`, `sample`, `draw`) is zero on removed channels. So a final class says what z is for
+    all channels, `mean_of_all` and `draw_all`, and need not care which of them are removed.
+    """
 
     alive: Tensor
 
@@ -36,16 +41,34 @@ class Gate(RandomTensor):
 
     @property
     def channels(self) -> int:
-        """How many there are."""
+        """The number of channels, removed or not."""
         return self.alive.numel()
 
-    def draw(self, examples: int) -> Tensor:
-        """z for each example and channel, as in training, (examples, channels) or (1, channels)."""
-        raise NotImplementedError
+    @property
+    @abstractmethod
+    def mean_of_all(self) -> Tensor:
+        """E z of every channel, as if none were removed."""
 
+    @abstractmethod
+    def draw_all(self, shape: tuple[int, ...], generator: torch.Generator | None = None) -> Tensor:
+        """z ~ q for every channel, as if none were removed; `shape` is (channels,) or (examples, channels)."""
+
+    @abstractmethod
     def kl(self) -> Tensor:
-        """KL(q(z) || p(z)), summed over the channels."""
-        raise NotImplementedError
+        """KL(q(z) || p(z)), summed over the channels that are not removed."""
+
+    @property
+    def mean(self) -> Tensor:
+        """E z, and zero on removed channels."""
+        return self.mean_of_all * self.alive
+
+    def sample(self, generator: torch.Generator | None = None) -> Tensor:
+        """One z for each channel, zero on removed ones."""
+        return self.draw_all((self.channels,), generator) * self.alive
+
+    def draw(self, examples: int) -> Tensor:
+        """z for each example and channel, (examples, channels), as in training; zero on removed channels."""
+        return self.draw_all((examples, self.channels)) * self.alive
 
     def close_below(self, threshold: float, score: Tensor) -> None:
         """Remove the channels with a lower score for good. The best one stays, or the network would be cut."""
@@ -55,9 +78,9 @@ class Gate(RandomTensor):
         self.alive.copy_((score >= threshold) | (score == score.max()))
 
     def forward(self, y: Tensor) -> Tensor:
-        """z y, with a z for each example; or with the z that is held."""
+        """z y, with one z for each example, or with the z that is pinned."""
         z = self.draw(len(y)) if self.theta is None else self.theta.unsqueeze(0)
-        return y * (z * self.alive).view(len(z), -1, *[1] * (y.dim() - 2))
+        return y * z.view(len(z), -1, *[1] * (y.dim() - 2))
 
 
 def places(net: nn.Module) -> dict[str, int]:
@@ -73,14 +96,14 @@ def places(net: nn.Module) -> dict[str, int]:
             )
     affine = [(n, m) for n, m in net.named_modules() if type(m) in TWINS or isinstance(m, (NORMS, BayesLayer))]
     weighted = [i for i, (_, m) in enumerate(affine) if not isinstance(m, NORMS)]
-    found = {}
+    channels_at = {}
     for i in weighted[:-1]:
         name, layer = affine[i]
         following = affine[i + 1]
         channels = _channels(layer)
         normed = isinstance(following[1], NORMS) and following[1].num_features == channels
-        found[following[0] if normed else name] = channels
-    return found
+        channels_at[following[0] if normed else name] = channels
+    return channels_at
 
 
 def _channels(layer: nn.Module) -> int:
@@ -91,10 +114,10 @@ def _channels(layer: nn.Module) -> int:
 
 def gated(net: Net, make: Callable[[int], Gate]) -> Net:
     """A copy of `net` with a gate `make(channels)` at each place."""
-    made = copy.deepcopy(net)
-    for name, channels in places(made).items():
-        put(made.get_submodule(name), make(channels).to(next(made.parameters())))
-    return made
+    with_gates = copy.deepcopy(net)
+    for name, channels in places(with_gates).items():
+        put(with_gates.get_submodule(name), make(channels).to(next(with_gates.parameters())))
+    return with_gates
 
 
 def put(module: nn.Module, gate: Gate) -> None:
@@ -118,17 +141,16 @@ def gates(net: nn.Module) -> Iterator[tuple[str, Gate]]:
 
 @torch.no_grad()
 def folded(net: Net) -> Net:
-    """A copy without gates, each one's held or mean value multiplied into the weight and bias of its module.
+    """A copy without gates: the pinned or mean z of each is multiplied into the weight and bias of its module.
 
     The layers under a gate must be torch's own or sparse points: take `mean` of a network with Gaussian ones first.
     """
-    made = copy.deepcopy(net)
-    for (name, gate), (_, copied) in zip(gates(net), list(gates(made)), strict=True):
-        module = made.get_submodule(name)
-        z = (gate.mean if gate.theta is None else gate.theta) * gate.alive
-        _multiply(name, module, z)
-        _take_off(module, copied)
-    return made
+    plain = copy.deepcopy(net)
+    for name, gate in gates(net):  # a copied gate is pinned nowhere, so z comes from the original
+        module = plain.get_submodule(name)
+        _multiply(name, module, gate.mean if gate.theta is None else gate.theta)
+        _take_off(module)
+    return plain
 
 
 def _multiply(name: str, module: nn.Module, z: Tensor) -> None:
@@ -147,8 +169,7 @@ def _multiply(name: str, module: nn.Module, z: Tensor) -> None:
         module.bias.mul_(z)
 
 
-def _take_off(module: nn.Module, gate: Gate) -> None:
-    assert module._modules["gate"] is gate
+def _take_off(module: nn.Module) -> None:
     del module._modules["gate"]
     for key, hook in list(module._forward_hooks.items()):
         if hook is _through_gate:

@@ -20,9 +20,8 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from ssvi.inference.mixture import Mixture
-from ssvi.methods.group_vd import NormalGate
-from ssvi.methods.sbp import LogNormalGate
 from ssvi.nn.convert import to_bnn
+from ssvi.nn.gate_kinds import LogNormalGate, NormalGate
 from ssvi.nn.gates import gates, put
 from ssvi.nn.layers import TWINS, BayesLayer
 from ssvi.nn.posterior import SparseGaussian
