@@ -118,11 +118,15 @@ def _own(name: str) -> Callable[..., nn.Module]:
         make = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError) as error:
         raise ValueError(f"model={name!r} cannot be imported: {error}; is its folder on PYTHONPATH?") from error
+    _check_takes_classes(name, make)
+    return make
+
+
+def _check_takes_classes(name: str, make: Any) -> None:
+    remedy = "name a function or class that takes `classes`, the number of outputs, and returns the network"
+    if isinstance(make, nn.Module):
+        raise ValueError(f"model={name!r} is a network already, and its number of outputs cannot be set: {remedy}")
     try:
         inspect.signature(make).bind_partial(classes=10)
     except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"model={name!r} cannot be called with classes=10 ({error}): name a function or class that takes `classes`, "
-            "the number of outputs, and returns the network"
-        ) from error
-    return make
+        raise ValueError(f"model={name!r} cannot be called with classes=10 ({error}): {remedy}") from error
