@@ -1,9 +1,10 @@
-"""Gates: one multiplier z_c for each channel, y_c <- z_c y_c. What structured methods learn, or draw, or switch.
+"""Gates: one multiplier z_c for each channel, y_c <- z_c y_c. Structured methods remove channels by them.
 
-A gate sits where a hidden layer's channels are complete and before their nonlinearity: on the normalisation that follows
-the layer, or on the layer itself. Since z >= 0 and relu(z y) = z relu(y), it may as well be thought of behind the ReLU.
-A gate before a BatchNorm in training mode would do nothing, for it would be normalised away. In a residual block it is
-on the branch and not on the sum: a closed gate takes the branch's channel away, not what the shortcut carries.
+A gate is at the output of a hidden layer, before the nonlinearity: on the BatchNorm that follows the layer, or on the
+layer itself if there is none. For z >= 0, relu(z y) = z relu(y), so before or behind the ReLU makes no difference. A gate
+before a BatchNorm in training mode would have no effect, because BatchNorm removes the scale of its input. In a residual
+block the gate is on the branch and not on the sum: z = 0 removes the channel of the branch, and what the shortcut
+carries stays.
 """
 
 from __future__ import annotations
@@ -121,7 +122,7 @@ def gated(net: Net, make: Callable[[int], Gate]) -> Net:
 
 
 def put(module: nn.Module, gate: Gate) -> None:
-    """Let what comes out of a module go through a gate."""
+    """Put a gate on a module: from now on its output is multiplied by z."""
     module.gate = gate
     module.register_forward_hook(_through_gate)
 
@@ -135,7 +136,7 @@ def _through_gate(module: nn.Module, args: tuple[Any, ...], y: Tensor) -> Tensor
 
 
 def gates(net: nn.Module) -> Iterator[tuple[str, Gate]]:
-    """Name of the module and gate, in the order of the network."""
+    """Every gate with the name of the module that it is on, in the order of the network."""
     return ((name.removesuffix(".gate"), m) for name, m in net.named_modules() if isinstance(m, Gate))
 
 
@@ -154,22 +155,24 @@ def folded(net: Net) -> Net:
 
 
 def _multiply(name: str, module: nn.Module, z: Tensor) -> None:
+    """Multiply the weight and bias of each output channel by its z."""
     if isinstance(module, BayesLayer):
         posterior = module.posterior
         if not isinstance(posterior, SparsePoint):
             raise ValueError(
-                f"the weights of {name} are random, and one number cannot be folded in: take ssvi.mean(net)"
+                f"the weights of {name} are random, so a gate cannot be multiplied into them: fold ssvi.mean(net)"
             )
         posterior.mu.mul_(z[posterior.index.long() // (posterior.d // len(z))])
     elif isinstance(module.weight, nn.Parameter):
         module.weight.mul_(z.view(-1, *[1] * (module.weight.dim() - 1)))
     else:
-        raise ValueError(f"{name} has no weight that could take up its gate: make it with affine=True")
+        raise ValueError(f"{name} has no weight to multiply its gate into: make it with affine=True")
     if isinstance(module.bias, nn.Parameter):
         module.bias.mul_(z)
 
 
 def _take_off(module: nn.Module) -> None:
+    """Remove the gate of a module, and the hook that applied it."""
     del module._modules["gate"]
     for key, hook in list(module._forward_hooks.items()):
         if hook is _through_gate:

@@ -113,8 +113,8 @@ class SparseGaussian(SparsePosterior):
 class SparsePoint(SparsePosterior):
     """q(theta) = prod_{i in I} delta(theta_i - mu_i) * prod_{i not in I} delta(theta_i): a sparse point estimate.
 
-    The limit sigma -> 0 of the other, without its rho. It makes RigL, SET and static sparse training of the same layers,
-    kernels and `Subspace`, and it is what `mean` and `sample` give.
+    It is the limit sigma -> 0 of `SparseGaussian`, without rho. With it RigL, SET and static sparse training use the same
+    layers, kernels and `Subspace`, and the networks that `mean` and `sample` give are made of it.
     """
 
     spreads: ClassVar[bool] = False
