@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -54,18 +54,12 @@ def to_bnn(
         seed: of the random support (and fresh mu); None takes torch's global generator.
     """
     _check_numbers(density, prior_sigma, sigma_init, mu_init, sigma_map)
+    gaussian = partial(SparseGaussian, prior_sigma=prior_sigma, sigma_init=sigma_init, sigma_map=sigma_map)
+    generator = torch.default_generator if seed is None else torch.Generator().manual_seed(seed)
     bnn = _copy(net)
     choice = choose(bnn, keep_dense, skip)
     counts = _counts(choice, density, allocations.resolve(allocation))
-    generator = torch.default_generator if seed is None else torch.Generator().manual_seed(seed)
-    spread = partial(SparseGaussian, prior_sigma=prior_sigma, sigma_init=sigma_init, sigma_map=sigma_map)
-    for weight, users in choice.weights.items():
-        index, mu = _start(weight, counts[weight], mu_init, generator)
-        posterior = (SparsePoint if point else spread)(tuple(weight.shape), index, mu)
-        for layer in users.values():
-            become_bayesian(layer, posterior)
-    for module, reason in choice.reasons.items():
-        setattr(module, REASON, reason)
+    _convert(choice, counts, SparsePoint if point else gaussian, partial(_start, mu_init=mu_init, generator=generator))
     return bnn
 
 
@@ -74,6 +68,21 @@ def become_bayesian(layer: nn.Module, posterior: SparsePosterior) -> None:
     del layer._parameters["weight"]
     layer.__class__ = TWINS[type(layer)]
     layer.posterior = posterior
+
+
+def _convert(
+    choice: Choice,
+    counts: dict[nn.Parameter, int],
+    make: Callable[[tuple[int, ...], Tensor, Tensor], SparsePosterior],
+    start: Callable[[Tensor, int], tuple[Tensor, Tensor]],
+) -> None:
+    """Give the layers of each weight one posterior, and the others the reason why they stay as they are."""
+    for weight, users in choice.weights.items():
+        posterior = make(tuple(weight.shape), *start(weight, counts[weight]))
+        for layer in users.values():
+            become_bayesian(layer, posterior)
+    for module, reason in choice.reasons.items():
+        setattr(module, REASON, reason)
 
 
 def _copy(net: Net) -> Net:

@@ -28,7 +28,7 @@ NORMS = nn.modules.batchnorm._BatchNorm
 
 
 class Gate(RandomTensor, ABC):
-    """The multipliers of one layer's channels. `alive` says which channels are not removed for good.
+    """The multipliers of one layer's channels. `alive` is the mask of the channels that are not removed.
 
     Every z that a gate gives (`mean`, `sample`, `draw`) is zero on removed channels. So a final class says what z is for
     all channels, `mean_of_all` and `draw_all`, and need not care which of them are removed.
@@ -72,7 +72,8 @@ class Gate(RandomTensor, ABC):
         return self.draw_all((examples, self.channels)) * self.alive
 
     def close_below(self, threshold: float, score: Tensor) -> None:
-        """Remove the channels with a lower score for good. The best one stays, or the network would be cut."""
+        """Remove the channels with a score below the threshold, without return. The best channel always stays, because
+        without any channel the network would be cut in two."""
         if torch.isnan(score).any():
             raise FloatingPointError("NaN among the parameters of a gate; nothing was removed. Lower the learning rate")
         score = score.masked_fill(~self.alive, -torch.inf)

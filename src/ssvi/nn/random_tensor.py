@@ -37,7 +37,7 @@ class RandomTensor(nn.Module, ABC):
     @property
     @abstractmethod
     def mean(self) -> Tensor:
-        """E[theta]."""
+        """The mean of theta under q."""
 
     @abstractmethod
     def sample(self, generator: torch.Generator | None = None) -> Tensor:
