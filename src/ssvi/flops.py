@@ -18,7 +18,6 @@ from torch import Tensor, nn
 
 from ssvi.nn.gates import gates
 from ssvi.nn.layers import TWINS, BayesLayer
-from ssvi.nn.posterior import SparseGaussian
 from ssvi.nn.random_tensor import at_mean
 from ssvi.nn.reach import reachable
 
@@ -73,7 +72,7 @@ def _live_weights(net: nn.Module, x: Tensor) -> dict[str, Tensor]:
 
 
 def _is_random(module: nn.Module) -> bool:
-    return isinstance(module, BayesLayer) and isinstance(module.posterior, SparseGaussian)
+    return isinstance(module, BayesLayer) and module.posterior.spreads
 
 
 def inference(net: nn.Module, x: Tensor, samples: int = 1) -> int:
