@@ -1,4 +1,4 @@
-"""Schedules and allocations: exact counts."""
+"""Allocations: exact counts."""
 
 import math
 
@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ssvi import allocation, schedules
+from ssvi import allocation
+from ssvi.nn.models import resnet18
 
 shapes = st.lists(
     st.one_of(
@@ -41,8 +42,6 @@ def test_erk_by_hand():
 
 def test_erk_gives_resnet18_the_known_cost():
     """ERK at 10 % costs about 2.4 times as much as uniform at equal weights, since it favours the large images."""
-    from ssvi.nn.models import resnet18
-
     weights = {n: p for n, p in resnet18().named_parameters() if p.dim() > 1 and n != "conv1.weight"}
     counts = allocation.erk([tuple(p.shape) for p in weights.values()], 0.1)
     side = {"stages.0": 32, "stages.1": 16, "stages.2": 8, "stages.3": 4, "linear.w": 1}
@@ -53,17 +52,3 @@ def test_erk_gives_resnet18_the_known_cost():
 def test_unknown_allocation_is_named():
     with pytest.raises(ValueError, match=r"allocation='er'.*uniform, erk"):
         allocation.resolve("er")
-
-
-def test_schedules_by_hand():
-    warm_up = schedules.linear(0.01, steps=4)
-    assert [warm_up(t) for t in (0, 1, 2, 4, 9)] == pytest.approx([0.0, 0.0025, 0.005, 0.01, 0.01])
-    replacement = schedules.cosine(0.3, steps=4)
-    assert [replacement(t) for t in (0, 1, 2, 4, 9)] == pytest.approx([0.3, 0.15 * (1 + 0.5**0.5), 0.15, 0.0, 0.0])
-    assert schedules.resolve(0.5)(123) == 0.5
-
-
-@pytest.mark.parametrize("make", [schedules.linear, schedules.cosine])
-def test_a_schedule_has_a_length(make):
-    with pytest.raises(ValueError, match="steps=0"):
-        make(0.1, steps=0)

@@ -31,8 +31,8 @@ def erk(shapes: Sequence[Shape], density: float) -> list[int]:
         if not full:
             break
         dense |= full
-    wanted = [float(sizes[i]) if i in dense else scale * sum(shapes[i]) for i in range(len(shapes))]
-    return _round_to_total(wanted, sizes, total)
+    shares = [float(sizes[i]) if i in dense else scale * sum(shapes[i]) for i in range(len(shapes))]
+    return _round_to_total(shares, sizes, total)
 
 
 BY_NAME: dict[str, Allocation] = {"uniform": uniform, "erk": erk}
@@ -50,10 +50,10 @@ def resolve(allocation: str | Allocation) -> Allocation:
     return BY_NAME[allocation]
 
 
-def _round_to_total(wanted: Sequence[float], sizes: Sequence[int], total: int) -> list[int]:
-    """Whole numbers near `wanted` that sum to `total`: the largest remainders are rounded up, no layer exceeds its size."""
-    counts = [min(math.floor(w), d) for w, d in zip(wanted, sizes, strict=True)]
-    by_remainder = sorted(range(len(wanted)), key=lambda i: counts[i] - wanted[i])  # stable: ties to the first layer
+def _round_to_total(shares: Sequence[float], sizes: Sequence[int], total: int) -> list[int]:
+    """Whole numbers near `shares` that sum to `total`: the largest remainders are rounded up, no layer exceeds its size."""
+    counts = [min(math.floor(share), d) for share, d in zip(shares, sizes, strict=True)]
+    by_remainder = sorted(range(len(shares)), key=lambda i: counts[i] - shares[i])  # stable: ties to the first layer
     while missing := total - sum(counts):
         step = 1 if missing > 0 else -1
         for i in by_remainder[::step][: abs(missing)]:

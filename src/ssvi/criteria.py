@@ -1,4 +1,4 @@
-"""Removal criteria (Section 3.3.1): (mu, sigma) -> score of each live weight. The bigger the score, the sooner it stays.
+"""Removal criteria (Section 3.3.1): (mu, sigma) -> score of each live weight. The weights with the lowest scores go.
 
 Only the order of the scores is ever used. A criterion is any function of two tensors; these are the paper's six, and two
 controls. Criteria 2 and 4 order the weights in the same way: SNR(|theta|) is a strictly increasing function of
@@ -64,7 +64,7 @@ def snr_exp_abs(lam: float = 1.0) -> Criterion:
 
 
 def random(mu: Tensor, sigma: Tensor) -> Tensor:
-    """Control: removal by chance."""
+    """Control: a random score, so the removed weights are a random choice."""
     return torch.rand_like(mu)
 
 

@@ -1,8 +1,8 @@
 """One counter of arithmetic for every method.
 
 A multiply-accumulate (MAC) is two FLOPs. A layer costs (weights) x (output positions) MACs per example, counting only its
-live weights: those that are not zero and not in a removed channel. BatchNorm, activations, noise and top-k are left out,
-as RigL and the paper do.
+live weights: those that are not zero and not in a removed channel. BatchNorm, activations, noise and top-k are not
+counted, as in RigL and the paper.
 
 Per example and training step, in units of that forward cost f: a deterministic layer takes 3 f (forward, and the
 gradients of x and of the weight); a Bayesian one 6 f, since local reparameterisation multiplies twice. An update of gamma
@@ -18,7 +18,6 @@ from torch import Tensor, nn
 
 from ssvi.nn.gates import gates
 from ssvi.nn.layers import TWINS, BayesLayer
-from ssvi.nn.posterior import SparseGaussian
 from ssvi.nn.random_tensor import at_mean
 from ssvi.nn.reach import reachable
 
@@ -29,14 +28,17 @@ class LayerCost:
 
     name: str
     bayesian: bool
-    dense: int
-    live: int
+    """Whether its weights are random, so that training multiplies twice."""
+    dense_macs: int
+    """If all its weights were there."""
+    live_macs: int
+    """With its live weights alone."""
 
 
 def per_layer(net: nn.Module, x: Tensor) -> list[LayerCost]:
     """The cost of every Linear and Conv layer for inputs like the batch `x`, each use of a layer counted."""
     costs: list[LayerCost] = []
-    alive = _alive(net, x)
+    live = _live_weights(net, x)
     names = {module: name for name, module in net.named_modules()}
 
     def count(module: nn.Module, args: tuple[Tensor, ...], y: Tensor) -> None:
@@ -44,7 +46,7 @@ def per_layer(net: nn.Module, x: Tensor) -> list[LayerCost]:
         if isinstance(module, BayesLayer):
             d, s, out = module.posterior.d, module.posterior.s, module.posterior.shape[0]
         else:
-            mask = alive[names[module]]
+            mask = live[names[module]]
             d, s, out = mask.numel(), int(mask.sum()), mask.shape[0]
         costs.append(LayerCost(names[module], _is_random(module), d * positions // out, s * positions // out))
 
@@ -62,29 +64,29 @@ def per_layer(net: nn.Module, x: Tensor) -> list[LayerCost]:
     return costs
 
 
-def _alive(net: nn.Module, x: Tensor) -> dict[str, Tensor]:
-    """The live weights of layers that are not sparse by construction: not zero, and not behind a closed gate."""
-    if any(True for _ in gates(net)):
+def _live_weights(net: nn.Module, x: Tensor) -> dict[str, Tensor]:
+    """The mask of the live weights of each plain layer: not zero, and in a network with gates not in a removed channel."""
+    if next(gates(net), None) is not None:
         return reachable(net, x)
     return {name: m.weight != 0 for name, m in net.named_modules() if type(m) in TWINS}
 
 
 def _is_random(module: nn.Module) -> bool:
-    return isinstance(module, BayesLayer) and isinstance(module.posterior, SparseGaussian)
+    return isinstance(module, BayesLayer) and module.posterior.spreads
 
 
 def inference(net: nn.Module, x: Tensor, samples: int = 1) -> int:
     """FLOPs to predict one example with that many samples of theta."""
-    return 2 * samples * sum(cost.live for cost in per_layer(net, x))
+    return 2 * samples * sum(cost.live_macs for cost in per_layer(net, x))
 
 
 def training(net: nn.Module, x: Tensor, *, steps: int, batch_size: int, updates: int = 0, proposals: int = 0) -> int:
     """FLOPs of training: `steps` batches, of which `updates` also form dense gradients for an update of gamma.
 
-    A proposal of mBNN is a forward pass at the present masks, one at the proposed, and a backward pass that needs no
-    gradients of weights: as much as a step.
+    `proposals` are those of a sampler of channel masks. Each is a forward pass at the present masks, one at the proposed,
+    and a backward pass that needs no gradients of weights: as much as a step.
     """
     costs = per_layer(net, x)
-    step = sum((6 if cost.bayesian else 3) * cost.live for cost in costs)
-    update = sum(cost.dense for cost in costs if cost.live < cost.dense)
+    step = sum((6 if cost.bayesian else 3) * cost.live_macs for cost in costs)
+    update = sum(cost.dense_macs for cost in costs if cost.live_macs < cost.dense_macs)
     return 2 * batch_size * ((steps + proposals) * step + updates * update)

@@ -179,3 +179,9 @@ def test_half_precision_keeps_its_variance():
     assert y.float().std().item() == pytest.approx(1e-5 * 1e3 * 16, rel=0.03)
     with torch.autocast("cpu", dtype=torch.bfloat16):
         assert bnn.float()(torch.ones(3, 256)).dtype == torch.bfloat16
+
+
+def test_the_package_gives_the_names_of_the_layers_and_hides_no_module():
+    assert {"Linear", "Conv1d", "Conv2d", "Conv3d", "BayesLayer"} <= set(ssvi.nn.__all__)
+    for name in ssvi.nn.__all__:
+        assert getattr(ssvi.nn, name) is getattr(ssvi.nn.layers, name)

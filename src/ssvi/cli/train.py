@@ -14,7 +14,7 @@ import click
 from rich.console import Console
 
 from ssvi.cli.tables import two_columns
-from ssvi.cli.train_progress import Bar, Lines, Silence
+from ssvi.cli.train_progress import json_lines, live_bar, silence
 from ssvi.inference import distributed
 from ssvi.kernels.native.allocator import tune_malloc
 from ssvi.training.epoch_line import EpochLine
@@ -113,16 +113,15 @@ def _new_folder(recipe: str) -> Path:
 def _train(run: Run, as_json: bool, tensorboard: bool) -> None:
     """Train to the end or to a signal, and show it: the first of several processes shows for all."""
     first = distributed.rank() == 0
-    display = Silence() if not first else Lines() if as_json else Bar(run)
     board = TensorBoard(run.folder.path) if tensorboard and first else None
+    with silence() if not first else json_lines() if as_json else live_bar(run) as watch:
 
-    def on_epoch(line: EpochLine) -> None:
-        display.epoch(line)
-        if board is not None:
-            board.epoch(line)
+        def on_epoch(line: EpochLine) -> None:
+            watch.epoch(line)
+            if board is not None:
+                board.epoch(line)
 
-    with display:
-        run.train(display.step, on_epoch)
+        run.train(watch.step, on_epoch)
 
 
 def _end(run: Run, as_json: bool) -> None:

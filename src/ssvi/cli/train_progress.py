@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from abc import ABC, abstractmethod
-from typing import Any
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import NamedTuple
 
 import click
 from rich.console import Console
@@ -17,86 +18,60 @@ from ssvi.training.records import to_plain
 from ssvi.training.run import Run
 
 
-class Display(ABC):
-    """Is told of every step and of every epoch."""
+class Watch(NamedTuple):
+    """What is told of every step and of every epoch."""
 
-    @abstractmethod
-    def __enter__(self) -> None:
-        """Training begins."""
-
-    @abstractmethod
-    def __exit__(self, *exc: Any) -> None:
-        """Training has ended."""
-
-    @abstractmethod
-    def step(self, numbers: StepNumbers) -> None:
-        """A step was made."""
-
-    @abstractmethod
-    def epoch(self, line: EpochLine) -> None:
-        """An epoch was made."""
+    step: Callable[[StepNumbers], None]
+    epoch: Callable[[EpochLine], None]
 
 
-class Silence(Display):
-    """Shows nothing: the other processes of a data-parallel run."""
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, *exc: Any) -> None: ...
-
-    def step(self, numbers: StepNumbers) -> None: ...
-
-    def epoch(self, line: EpochLine) -> None: ...
+def _ignore(numbers: object) -> None:
+    """Show nothing."""
 
 
-class Lines(Display):
-    """JSON lines, one per epoch."""
-
-    def __enter__(self) -> None: ...
-
-    def __exit__(self, *exc: Any) -> None: ...
-
-    def step(self, numbers: StepNumbers) -> None: ...
-
-    def epoch(self, line: EpochLine) -> None:
-        """Print the epoch as one line of JSON."""
-        click.echo(json.dumps(to_plain(line)))
+@contextmanager
+def silence() -> Iterator[Watch]:
+    """For the other processes of a data-parallel run."""
+    yield Watch(_ignore, _ignore)
 
 
-class Bar(Display):
-    """A live bar over all steps; a line per epoch where there is no terminal."""
+@contextmanager
+def json_lines() -> Iterator[Watch]:
+    """A line of JSON for each epoch."""
+    yield Watch(_ignore, lambda line: click.echo(json.dumps(to_plain(line))))
 
-    def __init__(self, run: Run) -> None:
-        self.console = Console()
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-        self.bar = Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=self.console)
-        self.task = self.bar.add_task("", total=run.recipe.all_epochs * len(run.batches), completed=run.progress.step)
-        self.validation = ""
-        self.console.print(f"run folder: {run.folder.path}", highlight=False)
-        if distributed.ranks() > 1:
-            self.console.print(_traffic(run), highlight=False)
 
-    def __enter__(self) -> None:
-        self.bar.__enter__()
+@contextmanager
+def live_bar(run: Run) -> Iterator[Watch]:
+    """A bar over all steps with the numbers beside it; a line per epoch where there is no terminal."""
+    console = Console()
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
+    bar = Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console)
+    task = bar.add_task("", total=run.recipe.all_epochs * len(run.batches), completed=run.progress.step)
+    console.print(f"run folder: {run.folder.path}", highlight=False)
+    if distributed.ranks() > 1:
+        console.print(_traffic(run), highlight=False)
+    validation = ""
 
-    def __exit__(self, *exc: Any) -> None:
-        self.bar.__exit__(*exc)
+    def step(numbers: StepNumbers) -> None:
+        bar.update(task, completed=numbers.step, description=_beside(numbers) + validation)
 
-    def step(self, numbers: StepNumbers) -> None:
-        """Move the bar, and show the numbers beside it."""
-        n = numbers
-        text = (
-            f"epoch {n.epoch + 1}  loss {n.loss:.3f}  NLL {n.nll:.3f}  KL {n.kl:.3g}  beta {n.beta:.3g}  "
-            f"r {n.rate:.2f}  {n.images_per_second:.0f} img/s{self.validation}"
-        )
-        self.bar.update(self.task, completed=n.step, description=text)
+    def epoch(line: EpochLine) -> None:
+        nonlocal validation
+        validation = f"  val {line.validation.accuracy:.2%}" if line.validation else ""
+        if not console.is_terminal:
+            click.echo(f"epoch {line.epoch + 1}: loss {line.loss:.4f}, NLL {line.nll:.4f}{validation}")
 
-    def epoch(self, line: EpochLine) -> None:
-        """Remember the validation; print the epoch where nobody sees the bar."""
-        if line.validation:
-            self.validation = f"  val {line.validation.accuracy:.2%}"
-        if not self.console.is_terminal:
-            click.echo(f"epoch {line.epoch + 1}: loss {line.loss:.4f}, NLL {line.nll:.4f}{self.validation}")
+    with bar:
+        yield Watch(step, epoch)
+
+
+def _beside(n: StepNumbers) -> str:
+    """The numbers beside the bar."""
+    return (
+        f"epoch {n.epoch + 1}  loss {n.loss:.3f}  NLL {n.nll:.3f}  KL {n.kl:.3g}  beta {n.beta:.3g}  "
+        f"r {n.rate:.2f}  {n.images_per_second:.0f} img/s"
+    )
 
 
 def _traffic(run: Run) -> str:

@@ -44,7 +44,7 @@ def cost(run: FinishedRun, samples: int) -> Cost:
         training_flops=sum(line.flops for line in epochs),
         training_flops_dense_vi=2 * run.recipe.batch_size * steps * _dense_vi_step(layers),
         inference_flops=flops.inference(run.net, x, samples if is_random(run.net) else 1),
-        inference_flops_dense_vi=2 * samples * sum(layer.dense for layer in layers),
+        inference_flops_dense_vi=2 * samples * sum(layer.dense_macs for layer in layers),
         training_seconds=sum(line.seconds for line in epochs),
         peak_memory_bytes=max((line.peak_memory_bytes for line in epochs), default=0),
     )
@@ -72,7 +72,7 @@ def _dense_vi_step(layers: list[LayerCost]) -> int:
     The layers that are Bayesian in this network are Bayesian in dense VI; of a deterministic network, all are.
     """
     all_layers = not any(layer.bayesian for layer in layers)
-    return sum((6 if layer.bayesian or all_layers else 3) * layer.dense for layer in layers)
+    return sum((6 if layer.bayesian or all_layers else 3) * layer.dense_macs for layer in layers)
 
 
 def _dense_vi_bytes(net: nn.Module) -> int:

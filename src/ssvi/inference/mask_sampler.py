@@ -26,7 +26,8 @@ from ssvi.inference.energy import Energy
 from ssvi.inference.mask_trial import try_mask
 from ssvi.inference.masks import State
 from ssvi.nn.convert import NORMALISATION
-from ssvi.nn.gates import Gate, folded, gated, gates
+from ssvi.nn.gate_kinds import BinaryGate
+from ssvi.nn.gates import folded, gated, gates
 from ssvi.nn.reach import reachable, sparsified
 
 Net = TypeVar("Net", bound=nn.Module)
@@ -38,40 +39,6 @@ def log_prior(net: nn.Module, scale: float) -> Tensor:
     weights = [p for p in net.parameters() if p not in flat]
     each = math.log(math.pi * scale)
     return -torch.stack([(w / scale).square().log1p().sum() + each * w.numel() for w in weights]).sum()
-
-
-class BinaryGate(Gate):
-    """y <- m y. The mask is a state of the chain, so nothing is random in the forward pass.
-
-    m is the buffer `alive`, in which here a channel that is off may come back; of type bool, so that it multiplies in any
-    precision. `held` is another m, and may want a gradient.
-    """
-
-    @property
-    def mean(self) -> Tensor:
-        """m."""
-        return self.alive
-
-    def sample(self, generator: torch.Generator | None = None) -> Tensor:
-        """m, without using up random numbers."""
-        return self.alive
-
-    @property
-    def theta(self) -> Tensor:
-        """m, or what is held in its place."""
-        return self.alive if self.pinned is None else self.pinned
-
-    def draw(self, examples: int) -> Tensor:
-        """m for every example."""
-        return self.theta.unsqueeze(0)
-
-    def forward(self, y: Tensor) -> Tensor:
-        """m y. Unlike other gates', a channel that is not alive passes if the m that is held says so: a birth."""
-        return y * self.theta.view(-1, *[1] * (y.dim() - 2))
-
-    def kl(self) -> Tensor:
-        """0: a state of a chain has a prior and no KL."""
-        return torch.zeros((), device=self.alive.device)
 
 
 def to_mbnn(net: Net) -> Net:

@@ -8,8 +8,8 @@ float64, in which everything here is computed (there is one number per channel):
   log(erfcx(x / sqrt 2) / 2) - x^2 / 2, which is the erfcx form.
 - for mu > HIGH and a small sigma the interval lies in the tail, and the numbers that are left after the cancellation are
   rounding errors. From h = -beta = 30 on there is another form. There HIGH - x = sigma tau with the density of tau
-  proportional to exp(-h tau - tau^2 / 2), almost an exponential distribution; LOW is out of sight. All moments follow
-  from Mills' ratio R(h) = Phi(-h) / phi(h), and 1 / R = h + 1/(h + 2/(h + 3/(h + ...))) has no cancellation:
+  proportional to exp(-h tau - tau^2 / 2), almost an exponential distribution; LOW is too far off to matter. All
+  moments follow from Mills' ratio R(h) = Phi(-h) / phi(h), and 1 / R = h + 1/(h + 2/(h + 3/(h + ...))) has no cancellation:
   E tau = 1/R - h = c/h, E tau^2 = 1 - c, Var tau = q c (2 g - c), where q = 1/h^2, g = 1/(1 + 3q/(1 + 4q/...)),
   c = 1/(1 + 2q g).
 """
@@ -23,7 +23,7 @@ from torch import Tensor
 from torch.special import erfc, log_ndtr, ndtri
 
 LOW, HIGH = -20.0, 0.0
-"""The bounds of log theta: theta is at most 1, and 2e-9 is as good as nothing."""
+"""The bounds of log theta: theta is at most 1, and at least 2e-9, which is zero for all purposes."""
 
 _TAIL = 30.0
 _FAR = 1e3
@@ -34,8 +34,8 @@ _LOG_SQRT_2PI = 0.5 * math.log(2.0 * math.pi)
 
 
 class _Cut:
-    """The standardised interval of (mu, log sigma), mu >= LOW, for both forms; in each, the other's parameters are put
-    at the border, so that neither a value nor a gradient is NaN where it is not used."""
+    """The standardised interval of (mu, log sigma), mu >= LOW, for both forms. Each form gets parameters that are clamped
+    to where it holds, so that neither its value nor its gradient is NaN where the other form is used."""
 
     def __init__(self, mu: Tensor, log_sigma: Tensor) -> None:
         self.mu, self.log_sigma = mu.double(), log_sigma.double()
@@ -47,7 +47,7 @@ class _Cut:
         self.q = self.h.square().reciprocal()
 
     def choose(self, tail: Tensor, body: Tensor) -> Tensor:
-        """The form that holds."""
+        """For each element the form that holds there."""
         return torch.where(self.in_tail, tail, body)
 
     def log_mass(self, k: float = 0.0) -> Tensor:

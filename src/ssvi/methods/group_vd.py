@@ -26,54 +26,13 @@ from ssvi.methods.base import About
 from ssvi.methods.groups import Bound, SpreadDescent
 from ssvi.methods.job import Job, Loss, Training
 from ssvi.methods.settings import POSITIVE, default_of, setting
-from ssvi.methods.vd import CLIP, log_uniform_kl
 from ssvi.nn import layers
 from ssvi.nn.convert import to_bnn
-from ssvi.nn.gates import Gate, gated, gates
+from ssvi.nn.gate_kinds import NormalGate
+from ssvi.nn.gates import gated, gates
 from ssvi.nn.reach import reachable, sparsified
 
 Net = TypeVar("Net", bound=nn.Module)
-
-
-class NormalGate(Gate):
-    """q(z_c) = N(mu_c, sigma_c^2), p(z_c) ~ 1 / |z_c|. It starts at mu = 1, sigma^2 = exp(-9).
-
-    z may be negative, the more often the larger alpha is: in 16 % of the draws at alpha = 1. A gate is before the ReLU,
-    and relu(z y) = z relu(y) holds for z >= 0 only: with z < 0 the channel passes |z| relu(-y), where behind the ReLU it
-    would pass z relu(y). It is a choice, and that of the model: w = z v changes its sign with z.
-    """
-
-    def __init__(self, channels: int) -> None:
-        super().__init__(channels)
-        self.mu = nn.Parameter(torch.ones(channels))
-        self.log_sigma = nn.Parameter(torch.full((channels,), -4.5))
-
-    @property
-    def log_alpha(self) -> Tensor:
-        """log alpha = 2 log sigma - log(mu^2 + 1e-8) of each channel."""
-        return 2.0 * self.log_sigma - (self.mu.square() + 1e-8).log()
-
-    def kl(self) -> Tensor:
-        """KL(q || p) by the approximation of `vd`, summed over the channels that are not removed. It is constant beyond
-        log alpha = 8, or sigma would grow without end."""
-        return (log_uniform_kl(self.log_alpha.clamp_max(CLIP)) * self.alive).sum()
-
-    def draw(self, examples: int) -> Tensor:
-        """z for each example and channel, differentiable in mu and log sigma."""
-        return self._draw((examples, self.channels))
-
-    def sample(self, generator: torch.Generator | None = None) -> Tensor:
-        """One z for each channel."""
-        return self._draw((self.channels,), generator)
-
-    def _draw(self, shape: tuple[int, ...], generator: torch.Generator | None = None) -> Tensor:
-        eps = torch.randn(shape, generator=generator, dtype=self.mu.dtype, device=self.mu.device)
-        return self.mu + self.log_sigma.exp() * eps
-
-    @property
-    def mean(self) -> Tensor:
-        """E z."""
-        return self.mu
 
 
 def to_group_vd(net: Net, sigma_init: float = math.exp(-4.5)) -> Net:

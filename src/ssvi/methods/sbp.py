@@ -27,56 +27,11 @@ from ssvi.methods.base import About
 from ssvi.methods.groups import Bound, SpreadDescent
 from ssvi.methods.job import Job, Loss, Training
 from ssvi.methods.settings import default_of, setting
-from ssvi.nn.gates import Gate, gated, gates
+from ssvi.nn.gate_kinds import LogNormalGate
+from ssvi.nn.gates import gated, gates
 from ssvi.nn.reach import reachable, sparsified
 
 Net = TypeVar("Net", bound=nn.Module)
-
-RANGE = (-20.0, 5.0)
-"""Of mu and log sigma. A parameter beyond it counts as the bound, and has no gradient there."""
-
-
-class LogNormalGate(Gate):
-    """q(theta_c) = LogN(mu_c, sigma_c^2) cut to log theta in [-20, 0]; p(theta_c) ~ 1 / theta_c on the same interval.
-
-    It starts at mu = 0, sigma = exp(-5): theta is 1 up to half a percent.
-    """
-
-    def __init__(self, channels: int) -> None:
-        super().__init__(channels)
-        self.mu = nn.Parameter(torch.zeros(channels))
-        self.log_sigma = nn.Parameter(torch.full((channels,), -5.0))
-
-    @property
-    def phi(self) -> tuple[Tensor, Tensor]:
-        """mu and log sigma, clamped to where they are used."""
-        return self.mu.clamp(*RANGE), self.log_sigma.clamp(*RANGE)
-
-    def kl(self) -> Tensor:
-        """KL(q || p), summed over the channels that are not removed."""
-        return (truncated_lognormal.kl(*self.phi) * self.alive).sum()
-
-    def draw(self, examples: int) -> Tensor:
-        """theta for each example and channel, differentiable in mu and log sigma."""
-        return self._quantile((examples, self.channels))
-
-    def sample(self, generator: torch.Generator | None = None) -> Tensor:
-        """One theta for each channel."""
-        return self._quantile((self.channels,), generator)
-
-    def _quantile(self, shape: tuple[int, ...], generator: torch.Generator | None = None) -> Tensor:
-        u = torch.rand(shape, generator=generator, dtype=torch.float64, device=self.mu.device)
-        return truncated_lognormal.quantile(u, *self.phi)
-
-    @property
-    def mean(self) -> Tensor:
-        """E theta."""
-        return truncated_lognormal.mean(*self.phi)
-
-    @property
-    def snr(self) -> Tensor:
-        """E theta / sqrt(Var theta) of each channel."""
-        return truncated_lognormal.snr(*self.phi)
 
 
 def to_sbp(net: Net) -> Net:

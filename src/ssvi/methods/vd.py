@@ -20,10 +20,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ssvi.inference.addition import top_k
+from ssvi.math.log_uniform import CLIP, log_uniform_kl
 from ssvi.methods import common
 from ssvi.methods.base import About
 from ssvi.methods.groups import Bound, KeepDense, Posterior, SpreadDescent
@@ -32,20 +32,6 @@ from ssvi.methods.settings import default_of, setting
 from ssvi.methods.snr_prune import sparse_gaussians
 from ssvi.nn.layers import gaussians
 from ssvi.nn.posterior import SparseGaussian
-
-K1, K2, K3 = 0.63576, 1.87320, 1.48695
-
-CLIP = 8.0
-"""log alpha lies within +-CLIP: the weight is all signal, or all noise."""
-
-
-def log_uniform_kl(log_alpha: Tensor) -> Tensor:
-    """KL(N(mu, alpha mu^2) || p), p(|w|) ~ 1 / |w|, of each weight, up to the constant that makes it 0 at alpha = inf.
-
-    -KL = k1 sigmoid(k2 + k3 log alpha) - 1/2 log(1 + 1 / alpha) - k1   (Eq. 14), within 0.009 nats of the integral; here
-    with 1 - sigmoid(x) = sigmoid(-x), so that nothing cancels where the KL is small.
-    """
-    return K1 * torch.sigmoid(-(K2 + K3 * log_alpha)) + 0.5 * F.softplus(-log_alpha)
 
 
 def log_alpha(posterior: SparseGaussian) -> Tensor:

@@ -1,1 +1,5 @@
-"""What a layer is: sparse posteriors, Bayesian layers, gates, and the ways to and from them."""
+"""What a layer is: sparse posteriors, Bayesian layers, gates, and how a network gets them and gives them back."""
+
+from ssvi.nn.layers import TWINS, BayesLayer, Conv1d, Conv2d, Conv3d, Linear, gaussians, kl, posteriors
+
+__all__ = ["TWINS", "BayesLayer", "Conv1d", "Conv2d", "Conv3d", "Linear", "gaussians", "kl", "posteriors"]

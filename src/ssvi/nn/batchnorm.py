@@ -17,8 +17,8 @@ from ssvi.nn.random_tensor import at_sample
 def recompute_batchnorm(net: nn.Module, batches: Iterable[Tensor], *, generator: torch.Generator | None = None) -> None:
     """Replace the running mean and variance of every BatchNorm by the plain average of those of `batches` of inputs.
 
-    The network is in eval mode but for BatchNorm, and draws one theta ~ q for each batch, as predictions do: the average
-    is over the data and the posterior. For the statistics of the posterior mean pass `ssvi.mean(net)`. As in training,
+    All modules but BatchNorm are in eval mode, and each batch has one theta ~ q, as in predictions: the average is over
+    the data and the posterior. For the statistics of the posterior mean pass `ssvi.mean(net)`. As in training,
     the variance is that within a batch, the mean of the unbiased ones.
     """
     norms = [m for m in net.modules() if isinstance(m, _BatchNorm)]
@@ -26,7 +26,7 @@ def recompute_batchnorm(net: nn.Module, batches: Iterable[Tensor], *, generator:
         return
     rest = iter(batches)
     if (first := next(rest, None)) is None:
-        raise ValueError("batches: it gave no batch, so there are no statistics; nothing was changed")
+        raise ValueError("batches has no batch, so there are no statistics and nothing was changed: pass at least one")
     with _averaging(net, norms):
         for x in chain([first], rest):
             with at_sample(net, generator):
@@ -35,13 +35,13 @@ def recompute_batchnorm(net: nn.Module, batches: Iterable[Tensor], *, generator:
 
 @contextmanager
 def _averaging(net: nn.Module, norms: Sequence[_BatchNorm]) -> Iterator[None]:
-    """Inside, BatchNorm averages its statistics from nothing and all else is in eval mode."""
+    """Inside, BatchNorm starts its statistics anew and averages them, and all other modules are in eval mode."""
     modes = {module: module.training for module in net.modules()}
     momenta = {norm: norm.momentum for norm in norms}
     net.eval()
     for norm in norms:
         norm.train()
-        norm.momentum = None  # torch's word for the average over all batches
+        norm.momentum = None  # for torch, None means the plain average over all batches
         norm.reset_running_stats()
     try:
         yield

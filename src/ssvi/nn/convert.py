@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Iterable, Sequence
-from fnmatch import fnmatchcase
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from ssvi import allocation as allocations
-from ssvi.nn.layers import TWINS, BayesLayer
+from ssvi.nn.conversion_rules import NORMALISATION, REASON, Choice, choose
+from ssvi.nn.layers import TWINS
 from ssvi.nn.posterior import SIGMA_MAPS, SparseGaussian, SparsePoint
 from ssvi.nn.sparse import SparsePosterior
 
-Net = TypeVar("Net", bound=nn.Module)
+__all__ = ["NORMALISATION", "REASON", "become_bayesian", "to_bnn"]
 
-NORMALISATION = (nn.modules.batchnorm._NormBase, nn.LayerNorm, nn.GroupNorm)
-REASON = "_ssvi_reason"
-"""Why a layer stayed deterministic: written on the layer, read by `summary`."""
+Net = TypeVar("Net", bound=nn.Module)
 
 
 def to_bnn(
@@ -55,24 +54,35 @@ def to_bnn(
         seed: of the random support (and fresh mu); None takes torch's global generator.
     """
     _check_numbers(density, prior_sigma, sigma_init, mu_init, sigma_map)
+    gaussian = partial(SparseGaussian, prior_sigma=prior_sigma, sigma_init=sigma_init, sigma_map=sigma_map)
+    generator = torch.default_generator if seed is None else torch.Generator().manual_seed(seed)
     bnn = _copy(net)
-    reasons = _reasons(bnn, skip)
-    weights = _weights(bnn, reasons)
-    dense, sparse = _split(weights, keep_dense)
-    counts = _counts(sparse, density, allocations.resolve(allocation)) | {w: w.numel() for w in dense}
-    start = _start(mu_init, seed)
-    for weight, users in weights.items():
-        where = (tuple(weight.shape), *start(weight, counts[weight]))
-        posterior = (
-            SparsePoint(*where)
-            if point
-            else SparseGaussian(*where, prior_sigma=prior_sigma, sigma_init=sigma_init, sigma_map=sigma_map)
-        )
+    choice = choose(bnn, keep_dense, skip)
+    counts = _counts(choice, density, allocations.resolve(allocation))
+    _convert(choice, counts, SparsePoint if point else gaussian, partial(_start, mu_init=mu_init, generator=generator))
+    return bnn
+
+
+def become_bayesian(layer: nn.Module, posterior: SparsePosterior) -> None:
+    """Give a torch layer a posterior in place of its weight; it stays the same object."""
+    del layer._parameters["weight"]
+    layer.__class__ = TWINS[type(layer)]
+    layer.posterior = posterior
+
+
+def _convert(
+    choice: Choice,
+    counts: dict[nn.Parameter, int],
+    make: Callable[[tuple[int, ...], Tensor, Tensor], SparsePosterior],
+    start: Callable[[Tensor, int], tuple[Tensor, Tensor]],
+) -> None:
+    """Give the layers of each weight one posterior, and the others the reason why they stay as they are."""
+    for weight, users in choice.weights.items():
+        posterior = make(tuple(weight.shape), *start(weight, counts[weight]))
         for layer in users.values():
             become_bayesian(layer, posterior)
-    for module, reason in reasons.items():
+    for module, reason in choice.reasons.items():
         setattr(module, REASON, reason)
-    return bnn
 
 
 def _copy(net: Net) -> Net:
@@ -85,95 +95,9 @@ def _copy(net: Net) -> Net:
         ) from error
 
 
-def become_bayesian(layer: nn.Module, posterior: SparsePosterior) -> None:
-    """Give a torch layer a posterior in place of its weight; it stays the same object."""
-    del layer._parameters["weight"]
-    layer.__class__ = TWINS[type(layer)]
-    layer.posterior = posterior
-
-
-def _reasons(net: nn.Module, skip: Sequence[str]) -> dict[nn.Module, str]:
-    """The modules with parameters that stay deterministic, each with its reason."""
-    convertible = {name: module for name, module in net.named_modules() if type(module) in TWINS}
-    skipped = {convertible[name] for name in _matching(convertible, skip, "skip")}
-    found: dict[nn.Module, str] = {}
-    for name, module in net.named_modules():
-        if reason := _reason(name, module, module in skipped):
-            found[module] = reason
-    return _with_their_ties(net, found)
-
-
-def _reason(name: str, module: nn.Module, skipped: bool) -> str | None:
-    own = [p for p in module._parameters.values() if p is not None]
-    kind = type(module).__name__
-    if isinstance(module, BayesLayer):
-        raise ValueError(f"net is Bayesian already: {name or 'it'} is a {kind}; pass the plain network to to_bnn")
-    if type(module) in TWINS:
-        return _reason_of_convertible(module, skipped)
-    if not own:
-        return None
-    if any(isinstance(p, nn.parameter.UninitializedParameter) for p in own):
-        return "its size is not known yet: run a batch through the network before to_bnn"
-    if isinstance(module, NORMALISATION):
-        return "normalisation stays deterministic"
-    if isinstance(module, tuple(TWINS)):
-        return f"{kind} is a subclass with its own ways: only torch's own Linear and Conv1d-3d are converted"
-    return f"{kind} is not a layer that can be converted"
-
-
-def _reason_of_convertible(module: nn.Module, skipped: bool) -> str | None:
-    weight = module._parameters.get("weight")
-    if weight is None:
-        return "its weight is computed by a hook (weight_norm, pruning)"
-    if skipped:
-        return "named in skip"
-    if not weight.is_floating_point():
-        return f"its weight is {weight.dtype}"
-    if not weight.requires_grad:
-        return "frozen: its weight does not require a gradient"
-    return None
-
-
-def _with_their_ties(net: nn.Module, reasons: dict[nn.Module, str]) -> dict[nn.Module, str]:
-    """A weight that is also used by a layer that stays deterministic must stay too, or the tie would break."""
-    staying: dict[nn.Parameter, str] = {}
-    for name, module in net.named_modules():
-        if module in reasons or type(module) not in TWINS:
-            staying |= {p: name for p in module._parameters.values() if p is not None}
-    tied = dict(reasons)
-    for _, module in net.named_modules():
-        weight = module._parameters.get("weight")
-        if type(module) in TWINS and module not in reasons and weight in staying:
-            tied[module] = f"tied to a weight of {staying[weight] or 'the network'}, which stays deterministic"
-    return tied
-
-
-def _weights(net: nn.Module, reasons: dict[nn.Module, str]) -> dict[nn.Parameter, dict[str, nn.Module]]:
-    """Each weight to convert, with the layers that use it by name."""
-    found: dict[nn.Parameter, dict[str, nn.Module]] = {}
-    for name, module in net.named_modules():
-        weight = module._parameters.get("weight")
-        if type(module) in TWINS and module not in reasons and weight is not None:
-            found.setdefault(weight, {})[name] = module
-    if not found:
-        why = "; ".join(f"{type(m).__name__}: {r}" for m, r in reasons.items()) or "it has no layer with weights"
-        raise ValueError(f"net has nothing to convert ({why}): give it a Linear or Conv1d-3d layer, or skip less")
-    return found
-
-
-def _split(
-    weights: dict[nn.Parameter, dict[str, nn.Module]], keep_dense: Sequence[str]
-) -> tuple[list[nn.Parameter], dict[nn.Parameter, str]]:
-    """The weights that stay at density 1, and the sparse ones with a name."""
-    names = {name: weight for weight, users in weights.items() for name in users}
-    dense = [names[name] for name in _matching(names, keep_dense, "keep_dense")]
-    return dense, {w: next(iter(users)) for w, users in weights.items() if all(w is not k for k in dense)}
-
-
-def _counts(
-    sparse: dict[nn.Parameter, str], density: float, allocate: allocations.Allocation
-) -> dict[nn.Parameter, int]:
-    """s for each sparse weight; every layer has at least one."""
+def _counts(choice: Choice, density: float, allocate: allocations.Allocation) -> dict[nn.Parameter, int]:
+    """s for each weight: all of a dense one, and what `allocate` gives to a sparse one, at least one."""
+    sparse = {w: next(iter(users)) for w, users in choice.weights.items() if w not in choice.dense}
     counts = allocate([tuple(w.shape) for w in sparse], density) if sparse else []
     for (weight, name), s in zip(sparse.items(), counts, strict=True):
         if not 1 <= s <= weight.numel():
@@ -181,32 +105,16 @@ def _counts(
                 f"density={density} leaves layer {name!r} with s={s} of {weight.numel()} weights: "
                 f"raise density, or name the layer in keep_dense or skip"
             )
-    return dict(zip(sparse, counts, strict=True))
+    return dict(zip(sparse, counts, strict=True)) | {w: w.numel() for w in choice.dense}
 
 
-def _start(mu_init: str | float, seed: int | None) -> Callable[[Tensor, int], tuple[Tensor, Tensor]]:
-    """(weight, s) -> a random sorted support and mu on it."""
-    generator = torch.default_generator if seed is None else torch.Generator().manual_seed(seed)
-
-    def start(weight: Tensor, s: int) -> tuple[Tensor, Tensor]:
-        index = torch.randperm(weight.numel(), generator=generator)[:s].sort().values.to(weight.device)
-        if isinstance(mu_init, str):
-            return index, weight.detach().flatten()[index].clone()
-        noise = torch.randn(s, generator=generator, dtype=weight.dtype)
-        return index, mu_init * noise.to(weight.device)
-
-    return start
-
-
-def _matching(names: Iterable[str], patterns: Sequence[str], argument: str) -> list[str]:
-    """The names that any of the patterns matches; a pattern that matches none is a mistake."""
-    if isinstance(patterns, str):
-        raise TypeError(f"{argument}={patterns!r} must be a sequence of names: write {argument}=({patterns!r},)")
-    names = list(names)
-    for pattern in patterns:
-        if not any(fnmatchcase(name, pattern) for name in names):
-            raise ValueError(f"{argument}={pattern!r} matches no layer: there are {', '.join(filter(None, names))}")
-    return [name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns)]
+def _start(weight: Tensor, s: int, mu_init: str | float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
+    """A random sorted support of s positions, and mu on it."""
+    index = torch.randperm(weight.numel(), generator=generator)[:s].sort().values.to(weight.device)
+    if isinstance(mu_init, str):
+        return index, weight.detach().flatten()[index].clone()
+    noise = torch.randn(s, generator=generator, dtype=weight.dtype)
+    return index, mu_init * noise.to(weight.device)
 
 
 def _check_numbers(density: Any, prior_sigma: float, sigma_init: float, mu_init: str | float, sigma_map: str) -> None:

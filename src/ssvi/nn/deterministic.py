@@ -19,37 +19,38 @@ Net = TypeVar("Net", bound=nn.Module)
 def mean(bnn: Net, *, dense: bool = False) -> Net:
     """A deterministic network with theta = mu, sparse like `bnn` and as fast: its layers hold the live weights alone.
 
-    With `dense=True` it is made of torch's own layers with dense weights, zero off the support: for export and for code
-    that wants nothing of this library.
+    With `dense=True` it is made of torch's own layers with dense weights, zero off the support: for export, and for code
+    that knows nothing of this library.
     """
-    return _fixed(bnn, lambda posterior: posterior.mu, dense)
+    return _deterministic(bnn, lambda posterior: posterior.mu, dense)
 
 
 def sample(bnn: Net, generator: torch.Generator | None = None, *, dense: bool = False) -> Net:
     """A deterministic network with one draw theta ~ q; see `mean`."""
-    return _fixed(bnn, lambda posterior: posterior.sample(generator), dense)
+    return _deterministic(bnn, lambda posterior: posterior.sample(generator), dense)
 
 
 @torch.no_grad()
-def _fixed(bnn: Net, values: Callable[[SparsePosterior], Tensor], dense: bool) -> Net:
+def _deterministic(bnn: Net, theta_of: Callable[[SparsePosterior], Tensor], dense: bool) -> Net:
+    """A copy in which the weights of every Bayesian layer are the numbers theta_of(posterior)."""
     net = copy.deepcopy(bnn)
-    made: dict[SparsePosterior, nn.Module | nn.Parameter] = {}
+    replacements: dict[SparsePosterior, SparsePoint | nn.Parameter] = {}
     for _, layer in list(layers(net)):
         posterior = layer.posterior
-        if posterior not in made:  # tied layers share one again
-            theta = values(posterior).detach().clone()
-            made[posterior] = (
+        if posterior not in replacements:  # tied layers share one again
+            theta = theta_of(posterior).detach().clone()
+            replacements[posterior] = (
                 nn.Parameter(posterior.dense(theta)) if dense else SparsePoint(posterior.shape, posterior.index, theta)
             )
-        _replace(layer, made[posterior])
+        _replace(layer, replacements[posterior])
     return net
 
 
-def _replace(layer: BayesLayer, theta: nn.Module | nn.Parameter) -> None:
+def _replace(layer: BayesLayer, theta: SparsePoint | nn.Parameter) -> None:
     """Give a layer a point in place of its posterior, or make it the torch layer that it was."""
     if isinstance(theta, SparsePoint):
         layer.posterior = theta
         return
     del layer._modules["posterior"]
     layer.__class__ = layer.plain  # type: ignore[assignment]
-    layer._parameters = {"weight": theta, **layer._parameters}  # type: ignore[dict-item]
+    layer._parameters = {"weight": theta, **layer._parameters}

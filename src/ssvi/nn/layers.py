@@ -1,12 +1,13 @@
 """The Bayesian layers: torch's Linear and Conv1d-3d with a sparse posterior in place of the weight.
 
 Conversion changes the class of a layer in a copied network and leaves the object itself where it is, so every reference
-that the network holds to it (a list, a hook, a partial) stays good, and with it strides, hooks, mode and own attributes.
-A Bayesian layer is an instance of torch's class too, for networks that ask `isinstance(layer, nn.Linear)` in `forward`.
+that the network has to it (a list, a hook, a partial) stays valid, and its stride, hooks, mode and other attributes are
+kept. A Bayesian layer is an instance of torch's class too: some networks ask `isinstance(layer, nn.Linear)` in `forward`.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from typing import ClassVar, Literal
 
@@ -20,9 +21,9 @@ from ssvi.nn.posterior import SparseGaussian
 from ssvi.nn.sparse import SparsePosterior
 
 
-class BayesLayer(nn.Module):
-    """A linear map with random weights theta ~ q. It samples in training and evaluation alike (`train()` and `eval()` are
-    about BatchNorm), except where theta is held: inside `at_mean` and `at_sample`."""
+class BayesLayer(nn.Module, ABC):
+    """A linear map with random weights theta ~ q. It samples in training and in evaluation (`train()` and `eval()` are
+    about BatchNorm), except where theta is pinned: inside `at_mean` and `at_sample`."""
 
     plain: ClassVar[type[nn.Module]]
     """The torch layer that this one was, and becomes again in `mean` and `sample`."""
@@ -31,38 +32,37 @@ class BayesLayer(nn.Module):
     bias: nn.Parameter | None
 
     @property
+    @abstractmethod
     def geometry(self) -> Geometry:
         """The layer as a linear map, without its weights."""
-        raise NotImplementedError
 
+    @abstractmethod
     def padded(self, x: Tensor) -> Tensor:
         """x with the padding that a kernel does not do itself."""
-        return x
 
     def forward(self, x: Tensor) -> Tensor:
-        """y = mu x + sqrt(sigma^2 x^2) eps: local reparameterisation (Eq. 4); or y = theta x where theta is held."""
-        return self._heard(x) if self.posterior.listener is not None else self._map(self.padded(x))
+        """y = mu x + sqrt(sigma^2 x^2) eps: local reparameterisation (Eq. 4); or y = theta x where theta is pinned."""
+        return self._watched_product(x) if self.posterior.listener is not None else self._product(self.padded(x))
 
-    def _map(self, x: Tensor) -> Tensor:
+    def _product(self, x: Tensor) -> Tensor:
         posterior, theta = self.posterior, self.posterior.theta
         if theta is None:
-            assert isinstance(posterior, SparseGaussian)  # a point is never random
-            return kernels.draw(x, posterior.mu, posterior.sigma2, posterior.index, self.geometry, self.bias)
+            return posterior.draw(x, self.geometry, self.bias)
         return kernels.fixed(x, theta, posterior.index, self.geometry, self.bias)
 
-    # Hooks and Python objects are not for a compiler, and this is one batch in a hundred.
+    # A compiler cannot handle hooks and Python objects, and an update needs only one batch in a hundred.
     @torch.compiler.disable  # type: ignore[untyped-decorator]
-    def _heard(self, x: Tensor) -> Tensor:
-        """The same, and somebody listens."""
+    def _watched_product(self, x: Tensor) -> Tensor:
+        """The same product, of which the listener is told."""
         x = self.padded(x)
-        y = self._map(x)
+        y = self._product(x)
         if self.posterior.listener is not None:
             self.posterior.listener.watch(x, y, self.geometry)
         return y
 
     @property
     def weight(self) -> Tensor:
-        """A dense weight for code that reads `layer.weight` itself: a draw theta ~ q, or theta where it is held."""
+        """A dense weight for code that reads `layer.weight` itself: a draw theta ~ q, or theta where it is pinned."""
         posterior, theta = self.posterior, self.posterior.theta
         weight = posterior.dense(posterior.sample() if theta is None else theta)
         if posterior.listener is not None:
@@ -91,7 +91,7 @@ class BayesLayer(nn.Module):
 
     @property
     def density(self) -> float:
-        """s / d."""
+        """The share s / d of the weights that are live."""
         return self.posterior.density
 
     def __repr__(self) -> str:
@@ -108,11 +108,15 @@ class Linear(BayesLayer, nn.Linear):  # type: ignore[misc, override]
 
     @property
     def geometry(self) -> Geometry:
-        """A map without a kernel."""
+        """A matrix: no kernel, so no stride, padding or dilation."""
         return Geometry((self.out_features, self.in_features))
 
+    def padded(self, x: Tensor) -> Tensor:
+        """x itself: a fully connected layer does not pad."""
+        return x
 
-class _Conv(BayesLayer):
+
+class _Conv(BayesLayer, ABC):
     """What the three convolutions share; the attributes are those of torch's own layer."""
 
     stride: tuple[int, ...]
@@ -175,16 +179,16 @@ def layers(bnn: nn.Module) -> Iterator[tuple[str, BayesLayer]]:
 
 def posteriors(bnn: nn.Module) -> dict[str, SparsePosterior]:
     """Every posterior once, under the name of the first layer that uses it (tied layers share one)."""
-    found: dict[SparsePosterior, str] = {}
+    names: dict[SparsePosterior, str] = {}
     for name, layer in layers(bnn):
-        found.setdefault(layer.posterior, name)
-    if not found:
+        names.setdefault(layer.posterior, name)
+    if not names:
         raise ValueError("bnn has no Bayesian layer: convert your network with ssvi.to_bnn(net, density=...) first")
-    return {name: posterior for posterior, name in found.items()}
+    return {name: posterior for posterior, name in names.items()}
 
 
 def gaussians(bnn: nn.Module) -> dict[str, SparseGaussian]:
-    """The posteriors that spread, by name; those of a sparse point estimate do not."""
+    """The posteriors that spread, by name; those of sparse points do not."""
     return {name: p for name, p in posteriors(bnn).items() if isinstance(p, SparseGaussian)}
 
 

@@ -1,8 +1,9 @@
-"""Plain networks that know nothing of Bayes."""
+"""Plain networks, not Bayesian yet, and how a recipe's `model` becomes one."""
 
 from __future__ import annotations
 
 import importlib
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -99,19 +100,33 @@ BY_NAME: dict[str, Callable[..., nn.Module]] = {"mlp": mlp, "lenet": lenet, "res
 def build(name: str, *, classes: int, channels: int, size: int, width: int = 0) -> nn.Module:
     """The network of that name for such images; `width=0` is its usual width.
 
-    `package.module:function` is your own: it is called with classes, and with channels, size and width if it takes them.
+    `package.module:function` is your own function, class or other callable: it is called with `classes`, and with
+    `channels`, `size` and `width` if it names them among its arguments.
     """
-    function = BY_NAME.get(name) or _own(name)
+    make = BY_NAME.get(name) or _own(name)
     offered: dict[str, Any] = {"channels": channels, "size": size} | ({"width": width} if width else {})
-    taken = function.__code__.co_varnames[: function.__code__.co_argcount + function.__code__.co_kwonlyargcount]
-    return function(classes=classes, **{key: value for key, value in offered.items() if key in taken})
+    taken = inspect.signature(make).parameters
+    return make(classes=classes, **{key: value for key, value in offered.items() if key in taken})
 
 
 def _own(name: str) -> Callable[..., nn.Module]:
+    """The callable that `package.module:function` names; it must take the number of classes."""
     module, colon, function = name.partition(":")
     if not colon:
         raise ValueError(f"model={name!r} is unknown: take one of {', '.join(BY_NAME)}, or package.module:function")
     try:
-        return getattr(importlib.import_module(module), function)
+        make = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError) as error:
         raise ValueError(f"model={name!r} cannot be imported: {error}; is its folder on PYTHONPATH?") from error
+    _check_takes_classes(name, make)
+    return make
+
+
+def _check_takes_classes(name: str, make: Any) -> None:
+    remedy = "name a function or class that takes `classes`, the number of outputs, and returns the network"
+    if isinstance(make, nn.Module):
+        raise ValueError(f"model={name!r} is a network already, and its number of outputs cannot be set: {remedy}")
+    try:
+        inspect.signature(make).bind_partial(classes=10)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"model={name!r} cannot be called with classes=10 ({error}): {remedy}") from error

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import ClassVar
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ssvi import kernels
+from ssvi.kernels.geometry import Geometry
 from ssvi.math import gaussian
 from ssvi.nn.sparse import SparsePosterior
 
@@ -51,6 +54,7 @@ class SparseGaussian(SparsePosterior):
     construction.
     """
 
+    spreads: ClassVar[bool] = True
     sigma_init: Tensor
 
     def __init__(
@@ -97,31 +101,40 @@ class SparseGaussian(SparsePosterior):
         eps = torch.randn(self.s, generator=generator, dtype=self.mu.dtype, device=self.mu.device)
         return self.mu + self.sigma * eps
 
-    def _start(self, fresh: Tensor, sigma: float) -> None:
+    def draw(self, x: Tensor, geometry: Geometry, bias: Tensor | None) -> Tensor:
+        """y = mu x + sqrt(sigma^2 x^2) eps + bias: local reparameterisation (Eq. 4)."""
+        return kernels.draw(x, self.mu, self.sigma2, self.index, geometry, bias)
+
+    def start_fresh(self, fresh: Tensor, sigma: float) -> None:
+        """Set rho so that the fresh weights have this sigma."""
         self.rho[fresh] = self.rho_of(self.mu.new_tensor(sigma))
 
 
 class SparsePoint(SparsePosterior):
     """q(theta) = prod_{i in I} delta(theta_i - mu_i) * prod_{i not in I} delta(theta_i): a sparse point estimate.
 
-    The limit sigma -> 0 of the other, without its rho. It makes RigL, SET and static sparse training of the same layers,
-    kernels and `Subspace`, and it is what `mean` and `sample` give.
+    It is the limit sigma -> 0 of `SparseGaussian`, without rho. With it RigL, SET and static sparse training use the same
+    layers, kernels and `Subspace`, and the networks that `mean` and `sample` give are made of it.
     """
 
-    @property
-    def theta(self) -> Tensor:
-        """mu: nothing here is random."""
-        return self.mu if self.pinned is None else self.pinned
+    spreads: ClassVar[bool] = False
 
     @property
     def sigma(self) -> Tensor:
-        """Zeros."""
+        """The standard deviations: a point has none, so all are zero."""
         return torch.zeros_like(self.mu)
 
     def kl(self) -> Tensor:
-        """0: a point has no ELBO. Weight decay is its prior."""
+        """Zero: a point has no KL in its loss. Weight decay takes the place of its prior."""
         return self.mu.new_zeros(())
 
     def sample(self, generator: torch.Generator | None = None) -> Tensor:
-        """mu, without using up random numbers."""
+        """theta = mu: every draw of a point is the same, and takes no random number."""
         return self.mu
+
+    def draw(self, x: Tensor, geometry: Geometry, bias: Tensor | None) -> Tensor:
+        """y = mu x + bias, for the same reason."""
+        return kernels.fixed(x, self.mu, self.index, geometry, bias)
+
+    def start_fresh(self, fresh: Tensor, sigma: float) -> None:
+        """A point has no sigma to set: a fresh weight starts at mu = 0, and that is all."""

@@ -1,7 +1,8 @@
-"""Something random in a network that can be held: at its mean, or at one draw."""
+"""A random tensor of a network, which can be pinned: at its mean, or at one draw."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, ClassVar
@@ -10,78 +11,77 @@ import torch
 from torch import Tensor, nn
 
 
-class RandomTensor(nn.Module):
-    """A random tensor theta. `theta` is None where it is random, and its value where it is held."""
+class RandomTensor(nn.Module, ABC):
+    """A random tensor theta ~ q. `theta` is its value while it is pinned, and None while it is random.
 
-    _transient: ClassVar[tuple[str, ...]] = ("pinned", "pins_at_mean")
-    """What belongs to a moment of a training loop and not to the distribution: never copied, never saved."""
+    The attributes named in `at_rest`, with the values that they have at rest, belong to a moment of a training loop and
+    not to the distribution. So they are never saved, and a copy or a pickle starts at rest.
+    """
+
+    spreads: ClassVar[bool]
+    """Whether q has a width. A point has none, so its theta is always its mean. Each final class sets it."""
 
     pinned: Tensor | None
+    """The value that theta is pinned at (`at_sample`), or None."""
     pins_at_mean: int
+    """How many `at_mean` are open around this moment: theta is its mean while there are any."""
 
-    def __init__(self) -> None:
+    def __init__(self, **at_rest: object) -> None:
         super().__init__()
-        self._forget()
-
-    def _forget(self) -> None:
-        self.pinned = None
-        self.pins_at_mean = 0
+        self._at_rest = {"pinned": None, "pins_at_mean": 0, **at_rest}
+        self.__dict__.update(self._at_rest)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {k: v for k, v in self.__dict__.items() if k not in self._transient}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        super().__setstate__(state)
-        self._forget()
+        return self.__dict__ | self._at_rest
 
     @property
+    @abstractmethod
     def mean(self) -> Tensor:
-        """The mean of theta."""
-        raise NotImplementedError
+        """The mean of theta under q."""
 
+    @abstractmethod
     def sample(self, generator: torch.Generator | None = None) -> Tensor:
-        """One draw of theta."""
-        raise NotImplementedError
+        """One draw theta ~ q."""
 
     @property
     def theta(self) -> Tensor | None:
-        """The value that theta is held at, or None: theta is random."""
+        """The value that theta has now, or None where it is random."""
         if self.pinned is not None:
             return self.pinned
-        return self.mean if self.pins_at_mean else None
+        return None if self.spreads and not self.pins_at_mean else self.mean
 
 
 def random_tensors(net: nn.Module) -> list[RandomTensor]:
-    """Everything in a network that can be held, each once."""
-    return [m for m in net.modules() if isinstance(m, RandomTensor)]
+    """All random tensors of a network, each once."""
+    return [module for module in net.modules() if isinstance(module, RandomTensor)]
 
 
 def is_random(net: nn.Module) -> bool:
-    """Whether anything in a network is random now: held nowhere, and not a point."""
-    return any(part.theta is None for part in random_tensors(net))
+    """Whether two forward passes can differ now: some tensor has a width and is not pinned."""
+    return any(tensor.theta is None for tensor in random_tensors(net))
 
 
 @contextmanager
 def at_mean(bnn: nn.Module) -> Iterator[None]:
     """Inside, theta = mu: the network is deterministic. (It is also addition criterion 2.)"""
-    parts = random_tensors(bnn)
-    for part in parts:
-        part.pins_at_mean += 1
+    tensors = random_tensors(bnn)
+    for tensor in tensors:
+        tensor.pins_at_mean += 1
     try:
         yield
     finally:
-        for part in parts:
-            part.pins_at_mean -= 1
+        for tensor in tensors:
+            tensor.pins_at_mean -= 1
 
 
 @contextmanager
 def at_sample(bnn: nn.Module, generator: torch.Generator | None = None) -> Iterator[None]:
     """Inside, theta is one draw from q, the same for every example and every call."""
-    before = {part: part.pinned for part in random_tensors(bnn)}
+    before = {tensor: tensor.pinned for tensor in random_tensors(bnn)}
     try:
-        for part in before:
-            part.pinned = part.sample(generator).detach()
+        for tensor in before:
+            tensor.pinned = tensor.sample(generator).detach()
         yield
     finally:
-        for part, held in before.items():
-            part.pinned = held
+        for tensor, pinned in before.items():
+            tensor.pinned = pinned

@@ -1,4 +1,4 @@
-"""Reach: which weights the output of a network can depend on, and the network that holds those alone."""
+"""Reach: on which weights the output of a network can depend, and the network that has these weights alone."""
 
 from __future__ import annotations
 
@@ -30,16 +30,17 @@ POOLS: dict[type[nn.Module], Callable[..., Tensor]] = {
 def reachable(net: nn.Module, x: Tensor) -> dict[str, Tensor]:
     """For each Linear and Conv layer the mask of the weights that the output can depend on, for inputs like `x`.
 
-    A weight is dead if it is zero, or if it belongs to a removed channel: then everything that feeds it or that it feeds
-    is multiplied by zero. To see which are, everything that is not zero is made positive: nothing can cancel and no ReLU
-    can close, so the gradient of the output says it. A sparse layer is seen at its mean.
+    The output cannot depend on a weight that is zero, or on one whose channel is removed: what goes into such a weight, or
+    what comes out of it, is multiplied by zero. To find them, everything that is not zero is made positive. Then nothing
+    can cancel and no ReLU can close, and the weight is reachable exactly if its gradient is not zero. A sparse layer is
+    taken at its mean.
     """
-    reach = mean(net, dense=True).double().eval()
-    weights = {name: m.weight for name, m in reach.named_modules() if type(m) in TWINS}
-    for module in reach.modules():
+    positive = mean(net, dense=True).double().eval()
+    weights = {name: m.weight for name, m in positive.named_modules() if type(m) in TWINS}
+    for module in positive.modules():
         _make_positive(module)
     with torch.enable_grad():
-        y = reach(torch.ones_like(x[:1], dtype=torch.float64)).sum()
+        y = positive(torch.ones_like(x[:1], dtype=torch.float64)).sum()
         gradients = torch.autograd.grad(y, list(weights.values()), allow_unused=True)
     return {
         name: torch.zeros_like(w, dtype=torch.bool) if g is None else (g != 0) & (w != 0)
@@ -48,8 +49,8 @@ def reachable(net: nn.Module, x: Tensor) -> dict[str, Tensor]:
 
 
 def _make_positive(module: nn.Module) -> None:
-    """Weights, biases and open gates become positive, of a size that keeps the output near one; nothing is normalised
-    any more, and the mean of a pool stands for its maximum, which could come from any position."""
+    """Weights, biases and open gates become positive, of a size that keeps the output near one. Nothing is normalised any
+    more, and a pool takes the mean in place of the maximum, which could come from any position."""
     if type(module) in TWINS:
         for parameter in (p for p in (module.weight, module.bias) if isinstance(p, nn.Parameter)):
             parameter.requires_grad_().copy_((parameter != 0) / parameter[0].numel())
@@ -62,13 +63,13 @@ def _make_positive(module: nn.Module) -> None:
 
 
 def _positive_norm(norm: nn.modules.batchnorm._BatchNorm, args: tuple[Tensor], y: Tensor) -> Tensor:
-    """x where the norm has a weight, and 1 added where it gives something to a channel that gets nothing."""
+    """x on the channels with a weight, plus 1 on those where the norm maps an input of zero to something else."""
     (x,) = args
-    nothing = x.new_zeros(1, norm.num_features)
-    statistics = (norm.running_mean, norm.running_var) if norm.track_running_stats else (nothing[0], nothing[0] + 1)
-    given = F.batch_norm(nothing, *statistics, norm.weight, norm.bias, eps=norm.eps)
+    zeros = x.new_zeros(1, norm.num_features)
+    statistics = (norm.running_mean, norm.running_var) if norm.track_running_stats else (zeros[0], zeros[0] + 1)
+    offset = F.batch_norm(zeros, *statistics, norm.weight, norm.bias, eps=norm.eps)
     passed = x.movedim(1, -1) if norm.weight is None else x.movedim(1, -1) * (norm.weight != 0)
-    return (passed + (given != 0)).movedim(-1, 1)
+    return (passed + (offset != 0)).movedim(-1, 1)
 
 
 def _mean_of_pool(pool: Any, args: tuple[Tensor], y: Tensor) -> Tensor:
@@ -78,14 +79,14 @@ def _mean_of_pool(pool: Any, args: tuple[Tensor], y: Tensor) -> Tensor:
 
 @torch.no_grad()
 def sparsified(net: Net, masks: dict[str, Tensor]) -> Net:
-    """A copy with the live weights alone: a plain layer becomes a sparse point, the posterior of another is restricted.
+    """A copy with the weights in `masks` alone: a plain layer becomes a sparse point, a posterior is restricted.
 
-    A layer without any keeps its largest weight, since there is no empty one; it is dead, so it changes nothing.
+    A layer whose mask is empty keeps its largest weight, since no layer can be empty. The output does not depend on it.
     """
-    made = copy.deepcopy(net)
+    sparse = copy.deepcopy(net)
     points: dict[Tensor, SparsePoint] = {}
     for name, mask in masks.items():
-        layer = made.get_submodule(name)
+        layer = sparse.get_submodule(name)
         if isinstance(layer, BayesLayer):
             posterior = layer.posterior
             posterior.restrict_to(_positions(mask.flatten()[posterior.index.long()], posterior.mu))
@@ -96,9 +97,9 @@ def sparsified(net: Net, masks: dict[str, Tensor]) -> Net:
                 index, flat = _positions(mask.flatten(), weight.flatten()), weight.detach().flatten()
                 points[weight] = SparsePoint(tuple(weight.shape), index, flat[index].clone())
             become_bayesian(layer, points[weight])
-    return made
+    return sparse
 
 
 def _positions(mask: Tensor, weight: Tensor) -> Tensor:
-    found = mask.nonzero().flatten()
-    return found if found.numel() else weight.abs().argmax().unsqueeze(0)
+    positions = mask.nonzero().flatten()
+    return positions if positions.numel() else weight.abs().argmax().unsqueeze(0)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterable
-from typing import ClassVar, Protocol
+from typing import Protocol
 
 import torch
 from torch import Tensor, nn
@@ -14,34 +15,34 @@ from ssvi.nn.random_tensor import RandomTensor
 
 
 class Listener(Protocol):
-    """Somebody who wants dl/dtheta at all d positions, live or not."""
+    """What an update of gamma attaches to a posterior, to learn dl/dtheta at all d positions, live or not.
+
+    The layers tell it about every use of theta. It registers its own hooks for the backward pass.
+    """
 
     def watch(self, x: Tensor, y: Tensor, geometry: Geometry) -> None:
-        """y = theta * x was computed: dl/dy will come."""
+        """A layer has computed y = theta * x. With x and the dl/dy of the backward pass, dl/dtheta is known."""
 
     def watch_weight(self, weight: Tensor) -> None:
-        """A dense weight was handed out: its gradient will come."""
+        """A layer has given its dense weight to other code. The gradient of that tensor is dl/dtheta."""
 
 
-class SparsePosterior(RandomTensor):
+class SparsePosterior(RandomTensor, ABC):
     """A distribution of one weight tensor that is exactly zero off its support.
 
     `index` holds the set I as s sorted flat positions, `mu` the mean of each live weight. Nothing of the size d of the
     dense weight is stored. The final classes say how theta spreads about mu.
     """
 
-    _transient: ClassVar[tuple[str, ...]] = (*RandomTensor._transient, "listener")
     index: Tensor
+    listener: Listener | None
+    """Attached for the batches that an update of gamma needs, otherwise None."""
 
     def __init__(self, shape: tuple[int, ...], index: Tensor, mu: Tensor) -> None:
-        super().__init__()
+        super().__init__(listener=None)
         self.shape = shape
         self.register_buffer("index", index.to(torch.int32))
         self.mu = nn.Parameter(mu)
-
-    def _forget(self) -> None:
-        super()._forget()
-        self.listener: Listener | None = None
 
     @property
     def d(self) -> int:
@@ -55,13 +56,25 @@ class SparsePosterior(RandomTensor):
 
     @property
     def density(self) -> float:
-        """s / d."""
+        """The share s / d of the weights that are live."""
         return self.s / self.d
 
     @property
+    @abstractmethod
     def sigma(self) -> Tensor:
         """The standard deviations of the live weights."""
-        raise NotImplementedError
+
+    @abstractmethod
+    def kl(self) -> Tensor:
+        """KL(q || p), summed over the live weights."""
+
+    @abstractmethod
+    def draw(self, x: Tensor, geometry: Geometry, bias: Tensor | None) -> Tensor:
+        """y = theta * x + bias with theta ~ q, where each element of y has its own theta."""
+
+    @abstractmethod
+    def start_fresh(self, fresh: Tensor, sigma: float) -> None:
+        """Give the weights at the places `fresh` (a mask), whose parameters are 0 now, the spread `sigma`."""
 
     @property
     def gamma(self) -> Tensor:
@@ -72,19 +85,15 @@ class SparsePosterior(RandomTensor):
 
     @property
     def mean(self) -> Tensor:
-        """mu."""
+        """E[theta] = mu, on the live weights."""
         return self.mu
 
     def per_weight(self) -> Iterable[nn.Parameter]:
         """The parameters, each with one number per live weight."""
         return self.parameters()
 
-    def kl(self) -> Tensor:
-        """KL(q || p), summed over the live weights."""
-        raise NotImplementedError
-
     def dense(self, values: Tensor) -> Tensor:
-        """The dense weight that has these values on the support, and zeros."""
+        """The dense weight that has these values on the support, and zeros elsewhere."""
         return values.new_zeros(self.d).index_put((self.index.long(),), values).view(self.shape)
 
     @torch.no_grad()
@@ -100,12 +109,9 @@ class SparsePosterior(RandomTensor):
         source = place.masked_fill(fresh, -1)
         for parameter in self.per_weight():
             realign(parameter, source)
-        self._start(fresh, fresh_sigma)
+        self.start_fresh(fresh, fresh_sigma)
         self.index.copy_(index)
         return source
-
-    def _start(self, fresh: Tensor, sigma: float) -> None:
-        """Give the fresh weights, whose parameters are 0, their sigma."""
 
     @torch.no_grad()
     def restrict_to(self, keep: Tensor) -> None:
@@ -119,7 +125,7 @@ class SparsePosterior(RandomTensor):
         self.index = self.index[keep].clone()
 
     def extra_repr(self) -> str:
-        """s of d, and the density."""
+        """What `print(bnn)` says of it: s of d, and the density."""
         return f"s={self.s}/{self.d}, {self.density:.1%}"
 
 

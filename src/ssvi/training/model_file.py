@@ -21,10 +21,9 @@ from torch import Tensor, nn
 
 from ssvi.errors import UserError
 from ssvi.inference.mixture import Mixture
-from ssvi.methods.group_vd import NormalGate
-from ssvi.methods.sbp import LogNormalGate
 from ssvi.nn import models
 from ssvi.nn.convert import to_bnn
+from ssvi.nn.gate_kinds import LogNormalGate, NormalGate
 from ssvi.nn.gates import gates, put
 from ssvi.nn.layers import TWINS, BayesLayer
 from ssvi.nn.posterior import SparseGaussian
