@@ -1,6 +1,6 @@
 """Magnitude pruning as a method of your own: a dense network is trained, and in the end its largest weights are kept.
 
-    PYTHONPATH=examples ssvi train digits --method new_method --density 0.2
+PYTHONPATH=examples ssvi train digits --method new_method --density 0.2
 """
 
 from dataclasses import dataclass

@@ -8,15 +8,16 @@ from grids import planned
 from ssvi.cli.train import resolve, train_command
 from ssvi.comparison import processes
 from ssvi.comparison.processes import FolderLockedError, start_process
-from ssvi.training import recipe as config
+from ssvi.training import recipe_files
+from ssvi.training.recipe import all_fields
 from ssvi.training.run_folder import RunError
 
 
 def test_the_flags_of_a_run_make_its_recipe():
-    base = config.load("digits", "static")
-    target = base.replace(per_epoch=True, keep_dense=(), skip=("a", "b"), lr=1e-7, seed=-3, epochs=2, mu_init="0.1")
+    base = recipe_files.load("digits", "static")
+    target = base.replace(per_epoch=True, keep_dense=(), skip=("a", "b"), lr=1e-7, seed=3, epochs=2, mu_init="0.1")
     given = train_command.make_context("train", processes.flags(base, target)).params
-    fields = {key: value for key, value in given.items() if key in config.FIELDS and value is not None}
+    fields = {key: value for key, value in given.items() if key in all_fields() and value is not None}
     assert resolve("digits", fields, None) == target
 
 

@@ -5,16 +5,32 @@ import tomllib
 
 import pytest
 from small_runs import finished
-from ssvi.comparison.trials import TRIALS
 
 import ssvi
-from ssvi import comparison
+from ssvi import comparison, methods
 from ssvi.comparison import PlannedRun, Trial
+from ssvi.comparison.tuning import BUDGET, tuned_methods
 from ssvi.evaluation import FinishedRun
+from ssvi.training.recipe import from_mapping
 
 
 def trial(method: str, nll: float = 0.5, sparsity: float = 0.0, **settings: str | float) -> Trial:
     return Trial(method, 0, settings, sparsity, nll, accuracy=0.9, examples=10)
+
+
+def test_every_method_has_the_same_budget():
+    followers = [name for name in methods.NAMES if methods.about(name).tuned_like]
+    assert [*tuned_methods(), *followers] == [name for name in methods.NAMES if name not in followers] + followers
+    trials = [methods.get(name).TRIALS for name in tuned_methods()]
+    assert {len(of_method) for of_method in trials} == {BUDGET}
+    assert all(len({str(changes) for changes in of_method}) == BUDGET for of_method in trials), "no trial twice"
+
+
+@pytest.mark.parametrize("method", tuned_methods())
+def test_every_trial_is_a_recipe(method, tmp_path):
+    runs = comparison.plan_trials([from_mapping({"method": method})], tmp_path)
+    assert [run.name for run in runs] == [f"{method}-trial{i}" for i in range(BUDGET)]
+    assert len({run.recipe for run in runs}) == BUDGET
 
 
 def test_the_best_is_the_lowest_nll():
@@ -38,7 +54,7 @@ def test_a_trial_is_evaluated_on_validation_images(tmp_path):
     expected = ssvi.evaluate(run.net, run.batches(run.validation), 3)
     assert result.examples == len(run.validation) != len(run.test)
     assert (result.nll, result.accuracy) == (expected.nll, expected.accuracy)
-    assert result.settings == TRIALS["ssvi"][2]
+    assert result.settings == methods.get("ssvi").TRIALS[2]
     assert not (folder / "evaluation.json").exists()
 
 

@@ -36,9 +36,9 @@ def test_live_weights_are_those_of_the_layers(run):
 
 def test_time_and_memory_are_those_of_the_epochs(run):
     result, epochs = cost(run, samples=5), run.folder.metrics()
-    assert result.training_seconds == sum(line["seconds"] for line in epochs)
-    assert result.training_flops == sum(line["flops"] for line in epochs)
-    assert result.peak_memory_bytes == max(line["peak_memory_bytes"] for line in epochs)
+    assert result.training_seconds == sum(line.seconds for line in epochs)
+    assert result.training_flops == sum(line.flops for line in epochs)
+    assert result.peak_memory_bytes == max(line.peak_memory_bytes for line in epochs)
 
 
 def test_weights_of_a_network_that_is_sparse_in_part():

@@ -8,8 +8,9 @@ from ssvi import comparison
 from ssvi.comparison import EvaluatedRun, Outcome, Place, PlannedRun
 from ssvi.comparison.progress import Bars
 from ssvi.evaluation.results import Cost
-from ssvi.training import recipe as config
-from ssvi.training.run import start
+from ssvi.training import recipe_files
+from ssvi.training.finish import finish
+from ssvi.training.start import start
 
 SMALL = ("--epochs", "1", "--width", "4")
 
@@ -18,7 +19,9 @@ def planned(
     out: Path, *methods: str, densities: Sequence[float] | None = None, seeds: Sequence[int] = (0,), **changes: object
 ) -> list[PlannedRun]:
     """The runs of a grid on a small network, of one epoch."""
-    recipes = [config.load("digits", method).replace(**({"epochs": 1, "width": 4} | changes)) for method in methods]
+    recipes = [
+        recipe_files.load("digits", method).replace(**({"epochs": 1, "width": 4} | changes)) for method in methods
+    ]
     return comparison.plan(recipes, densities, seeds, out)
 
 
@@ -26,13 +29,9 @@ def trained(planned_run: PlannedRun, epochs: int | None = None) -> PlannedRun:
     """Train in this process, which is quicker; stop after some epochs as a signal would."""
     run = start(planned_run.recipe, planned_run.path)
 
-    def on_epoch(line):
-        if line["epoch"] + 1 == epochs:
-            run.interrupted = "SIGTERM"
-
-    run.train(lambda numbers: None, on_epoch)
+    run.train(on_epoch=lambda line: run.stop("SIGTERM") if line.epoch + 1 == epochs else None)
     if not run.interrupted:
-        run.finish()
+        finish(run)
     return planned_run
 
 

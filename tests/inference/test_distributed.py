@@ -25,7 +25,7 @@ def torchrun(processes: int, *args: str) -> subprocess.CompletedProcess:
 
 
 def losses(folder: Path) -> list[float]:
-    return [line["loss"] for line in RunFolder(folder).metrics()]
+    return [line.loss for line in RunFolder(folder).metrics()]
 
 
 @pytest.fixture(scope="module")

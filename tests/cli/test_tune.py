@@ -4,7 +4,7 @@ import json
 import subprocess
 import sys
 
-from ssvi.comparison.trials import BUDGET
+from ssvi.comparison.tuning import BUDGET
 
 
 def test_on_the_command_line(tmp_path):
