@@ -7,7 +7,9 @@ CPU. By default ("auto") a rule takes whichever is the faster one; `use` overrid
 from __future__ import annotations
 
 import warnings
-from types import ModuleType, TracebackType
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from types import ModuleType
 
 from torch import Tensor, nn
 
@@ -28,28 +30,28 @@ def available() -> tuple[str, ...]:
     return ("dense", "native") if native.available() else ("dense",)
 
 
-class use:  # noqa: N801 - reads as a statement: use("dense"), with use("native"):
+def use(name: str) -> AbstractContextManager[None]:
     """Choose a kernel from now on, or inside `with use(...):` only.
 
     "auto" takes the faster one by rule, "dense" always the reference, "native" the native one wherever it can serve.
     """
+    global _choice
+    if name not in _NAMES:
+        raise ValueError(f"kernels.use({name!r}): take one of {', '.join(_NAMES)}")
+    if name == "native" and not native.available():
+        raise RuntimeError(f"kernels.use('native'): {native.why_not()}")
+    before, _choice = _choice, name
+    return _restored_at_exit(before)
 
-    def __init__(self, name: str) -> None:
-        global _choice
-        if name not in _NAMES:
-            raise ValueError(f"kernels.use({name!r}): take one of {', '.join(_NAMES)}")
-        if name == "native" and not native.available():
-            raise RuntimeError(f"kernels.use('native'): {native.why_not()}")
-        self._before, _choice = _choice, name
 
-    def __enter__(self) -> None:
-        """The choice is made already."""
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        global _choice
-        _choice = self._before
+@contextmanager
+def _restored_at_exit(before: str) -> Iterator[None]:
+    """A plain call of `use` drops this unentered, and its choice stays."""
+    global _choice
+    try:
+        yield
+    finally:
+        _choice = before
 
 
 def chosen(x: Tensor, geometry: Geometry, s: int) -> str:
@@ -82,7 +84,7 @@ def draw(
 
 
 def fixed(x: Tensor, theta: Tensor, index: Tensor, geometry: Geometry, bias: Tensor | None = None) -> Tensor:
-    """y = theta * x + bias for one theta: `dense.fixed`, by the kernel that was chosen."""
+    """y = theta * x + bias for one given theta: `dense.fixed`, by the kernel that was chosen."""
     kernel = _kernel(x, geometry, index.numel())
     y: Tensor = kernel.fixed(x, theta, index, geometry, bias)
     return y

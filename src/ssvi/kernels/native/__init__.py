@@ -13,6 +13,8 @@ import torch
 from torch import Tensor
 
 from ssvi.kernels.geometry import Geometry
+from ssvi.kernels.native import ops
+from ssvi.kernels.native.convolution import Convolution
 from ssvi.kernels.native.library import available, isa, why_not
 
 __all__ = ["available", "draw", "fixed", "isa", "supports", "wants", "why_not"]
@@ -40,25 +42,15 @@ def draw(
     x: Tensor, mu: Tensor, sigma2: Tensor, index: Tensor, geometry: Geometry, bias: Tensor | None = None
 ) -> Tensor:
     """One y ~ N(E[y], Var[y]), as `ssvi.kernels.dense.draw`."""
-    from ssvi.kernels.native import ops
-
     images = _as_images(x, geometry)
-    y, _t = ops.sparse_draw(images, mu, sigma2, index, bias, ops.seed(), layer_of(geometry))
+    y, _t = ops.sparse_draw(images, mu, sigma2, index, bias, ops.seed(), Convolution.of(geometry))
     return _as_given(y, x, geometry)
 
 
 def fixed(x: Tensor, theta: Tensor, index: Tensor, geometry: Geometry, bias: Tensor | None = None) -> Tensor:
-    """y = theta * x + bias, as `ssvi.kernels.dense.fixed`."""
-    from ssvi.kernels.native import ops
-
-    return _as_given(ops.sparse_fixed(_as_images(x, geometry), theta, index, bias, layer_of(geometry)), x, geometry)
-
-
-def layer_of(geometry: Geometry) -> list[int]:
-    """The geometry as the operators take it: a fully connected layer is a 1x1 convolution on planes of one pixel."""
-    if geometry.ndim == 0:
-        return [*geometry.shape, 1, 1, 1, 1, 0, 0, 1, 1, 1]
-    return [*geometry.shape, *geometry.stride, *geometry.padding, *geometry.dilation, geometry.groups]
+    """y = theta * x + bias for one given theta, as `ssvi.kernels.dense.fixed`."""
+    y = ops.sparse_fixed(_as_images(x, geometry), theta, index, bias, Convolution.of(geometry))
+    return _as_given(y, x, geometry)
 
 
 def _as_images(x: Tensor, geometry: Geometry) -> Tensor:

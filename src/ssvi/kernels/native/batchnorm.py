@@ -2,24 +2,15 @@
 
 from __future__ import annotations
 
-import ctypes
+from ctypes import byref, c_bool, c_float
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from ssvi.kernels import dense
-from ssvi.kernels.native.library import Norm, available, library, pointer
-
-
-class _Planes(ctypes.Structure):
-    """`Planes` of batchnorm.cpp."""
-
-    _fields_ = [(name, ctypes.c_int64) for name in ("batch", "channels", "pixels")]
-
-    @classmethod
-    def of(cls, x: Tensor) -> _Planes:
-        return cls(x.shape[0], x.shape[1], x.shape[2:].numel())
+from ssvi.kernels.native.library import available, library, threads
+from ssvi.kernels.native.structs import Norm, Planes, pointer
 
 
 def supports(norm: nn.BatchNorm2d, x: Tensor) -> bool:
@@ -78,9 +69,7 @@ def applied_batch_norm(
     """y with given statistics; for evaluation, so without gradients."""
     x, residual = x.contiguous(), None if residual is None else residual.contiguous()
     y, norm = torch.empty_like(x), Norm.of((weight, bias, mean, var, residual), eps, relu)
-    library().ssvi_batchnorm_apply(
-        ctypes.byref(_Planes.of(x)), pointer(x), ctypes.byref(norm), pointer(y), ctypes.c_int64(torch.get_num_threads())
-    )
+    library().ssvi_batchnorm_apply(byref(Planes.of(x)), pointer(x), byref(norm), pointer(y), threads())
     return y
 
 
@@ -100,9 +89,9 @@ def fused_batch_norm(
     x, residual = x.contiguous(), None if residual is None else residual.contiguous()
     y, mean, var = torch.empty_like(x), x.new_empty(x.shape[1]), x.new_empty(x.shape[1])
     library().ssvi_batchnorm_forward(
-        ctypes.byref(_Planes.of(x)), pointer(x), pointer(residual), pointer(weight), pointer(bias),
-        ctypes.c_float(eps), ctypes.c_bool(relu), pointer(y), pointer(mean), pointer(var),
-        ctypes.c_int64(torch.get_num_threads()),
+        byref(Planes.of(x)), pointer(x), pointer(residual), pointer(weight), pointer(bias),
+        c_float(eps), c_bool(relu), pointer(y), pointer(mean), pointer(var),
+        threads(),
     )  # fmt: skip
     return y, mean, var
 
@@ -124,9 +113,9 @@ def fused_batch_norm_backward(
     grad_x, grad_weight, grad_bias = torch.empty_like(x), torch.empty_like(mean), torch.empty_like(mean)
     grad_residual = torch.empty_like(x) if residual else x.new_empty(0)
     library().ssvi_batchnorm_backward(
-        ctypes.byref(_Planes.of(x)), pointer(grad_y), pointer(x), pointer(y), pointer(weight), pointer(mean),
-        pointer(var), ctypes.c_float(eps), pointer(grad_x), pointer(grad_residual if residual else None),
-        pointer(grad_weight), pointer(grad_bias), ctypes.c_int64(torch.get_num_threads()),
+        byref(Planes.of(x)), pointer(grad_y), pointer(x), pointer(y), pointer(weight), pointer(mean),
+        pointer(var), c_float(eps), pointer(grad_x), pointer(grad_residual if residual else None),
+        pointer(grad_weight), pointer(grad_bias), threads(),
     )  # fmt: skip
     return grad_x, grad_residual, grad_weight, grad_bias
 
