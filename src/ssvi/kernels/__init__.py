@@ -58,7 +58,7 @@ def chosen(x: Tensor, geometry: Geometry, s: int) -> str:
     """The name of the kernel that serves a layer with s live weights on inputs like `x` (of its device and dtype)."""
     if _choice == "dense" or not native.supports(x, geometry):
         return "dense"
-    return "native" if _choice == "native" or native.wants(x, geometry, s) else "dense"
+    return "native" if _choice == "native" or native.is_faster(geometry, s) else "dense"
 
 
 def _kernel(x: Tensor, geometry: Geometry, s: int) -> ModuleType:

@@ -1,4 +1,4 @@
-"""BatchNorm2d with an addition and a ReLU behind it, in one operator: what is left of a step once convolutions are cheap."""
+"""BatchNorm2d with an addition and a ReLU behind it, in one operator: most of a step, once convolutions are cheap."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ssvi.kernels import dense
 from ssvi.kernels.native.library import available, library, threads
 from ssvi.kernels.native.structs import Norm, Planes, pointer
 
@@ -16,13 +15,14 @@ from ssvi.kernels.native.structs import Norm, Planes, pointer
 def supports(norm: nn.BatchNorm2d, x: Tensor) -> bool:
     """Whether a fused operator can serve: float32 images on the CPU, in training, or in evaluation without gradients.
 
-    A layer with hooks must be called itself, or they would be passed over."""
+    A norm with hooks must be called as a module, because only then its hooks run.
+    """
     served = (_by_batch(norm) or not torch.is_grad_enabled()) and not (norm._forward_hooks or norm._forward_pre_hooks)
     return served and available() and x.device.type == "cpu" and x.dtype == torch.float32 and x.dim() == 4
 
 
 def applies(norm: nn.BatchNorm2d, x: Tensor) -> bool:
-    """Whether that is evaluation: statistics that are given, and no gradients."""
+    """Whether a fused operator can serve in evaluation: with given statistics and without gradients."""
     return supports(norm, x) and not _by_batch(norm)
 
 
@@ -32,11 +32,9 @@ def _by_batch(norm: nn.BatchNorm2d) -> bool:
 
 
 def batch_norm(norm: nn.BatchNorm2d, x: Tensor, *, residual: Tensor | None = None, relu: bool = False) -> Tensor:
-    """relu(norm(x) + residual), with everything that `norm` does to its running statistics."""
-    if not supports(norm, x):
-        return dense.batch_norm(norm, x, residual=residual, relu=relu)
+    """relu(norm(x) + residual) where `supports(norm, x)`, with everything that `norm` does to its running statistics."""
     residual = None if residual is None else residual.expand_as(x)  # as torch adds it; the kernels read all of it
-    if applies(norm, x):
+    if not _by_batch(norm):
         assert norm.running_mean is not None
         assert norm.running_var is not None
         statistics = (norm.running_mean, norm.running_var)
