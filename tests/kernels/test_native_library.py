@@ -92,11 +92,8 @@ def test_every_status_is_an_error(status: int, error: type[Exception]) -> None:
     assert top_k(torch.tensor([1.0, 3.0, 2.0]), 2).tolist() == [1, 2]  # zero is none
 
 
-def test_a_library_of_another_source_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    def incomplete(path: Path) -> None:
-        raise AttributeError("undefined symbol: ssvi_top_k")
-
-    monkeypatch.setattr(library, "open_library", incomplete)
+def test_a_library_of_another_source_is_refused_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(library, "_INTERFACE", -1)
     loaded, reason = library._load.__wrapped__()
     assert loaded is None
-    assert "lacks a function (undefined symbol: ssvi_top_k): install a C++ compiler" in reason
+    assert "does not load: it was built from another version of the source: install a C++ compiler" in reason

@@ -1,7 +1,7 @@
 """Kernels: (x, mu, sigma^2, support) -> y. The layers call `draw` and `fixed` here and never know which kernel ran.
 
 `dense` serves every device, dtype and layer. `native` walks the live weights alone: Linear and Conv2d in float32 on the
-CPU. By default ("auto") a rule takes whichever is the faster one; `use` overrides it.
+CPU. By default ("auto") a rule takes the faster one; `use` overrides it.
 """
 
 from __future__ import annotations
@@ -91,7 +91,7 @@ def fixed(x: Tensor, theta: Tensor, index: Tensor, geometry: Geometry, bias: Ten
 
 
 def batch_norm(norm: nn.BatchNorm2d, x: Tensor, *, residual: Tensor | None = None, relu: bool = False) -> Tensor:
-    """relu(norm(x) + residual), which is most of a step once convolutions are cheap: fused where that can be done."""
+    """relu(norm(x) + residual), fused into one pass where a kernel for it can serve."""
     module = batchnorm if _choice != "dense" and batchnorm.supports(norm, x) else dense
     y: Tensor = module.batch_norm(norm, x, residual=residual, relu=relu)
     return y

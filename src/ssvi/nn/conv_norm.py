@@ -1,4 +1,4 @@
-"""A convolution and what follows it, in one pass over memory where that can be done."""
+"""A convolution and the BatchNorm behind it, in one pass over memory where a kernel can do both."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ def conv_norm(
 
 def _folds(conv: Conv2d, norm: nn.BatchNorm2d, x: Tensor) -> bool:
     """Whether the output of the layer alone is needed by nothing else: no gradient, no hook, no listener."""
-    seen = conv._forward_hooks or conv._forward_pre_hooks or conv.posterior.listener is not None
+    observed = conv._forward_hooks or conv._forward_pre_hooks or conv.posterior.listener is not None
     return (
-        not seen
+        not observed
         and conv.posterior.theta is not None
-        and batchnorm.applies(norm, x)
+        and batchnorm.supports_evaluation(norm, x)
         and kernels.chosen(x, conv.geometry, conv.posterior.index.numel()) == "native"
     )
 

@@ -21,7 +21,7 @@ def supports(norm: nn.BatchNorm2d, x: Tensor) -> bool:
     return served and available() and x.device.type == "cpu" and x.dtype == torch.float32 and x.dim() == 4
 
 
-def applies(norm: nn.BatchNorm2d, x: Tensor) -> bool:
+def supports_evaluation(norm: nn.BatchNorm2d, x: Tensor) -> bool:
     """Whether a fused operator can serve in evaluation: with given statistics and without gradients."""
     return supports(norm, x) and not _by_batch(norm)
 

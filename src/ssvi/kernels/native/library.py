@@ -27,6 +27,7 @@ _INSTALL = (
 _WITH_STATUS = ("ssvi_forward", "ssvi_backward", "ssvi_pattern", "ssvi_top_k")
 _WITHOUT_RESULT = ("ssvi_batchnorm_apply", "ssvi_batchnorm_forward", "ssvi_batchnorm_backward")  # they take no memory
 _OUT_OF_MEMORY, _TOO_LARGE = 1, 2  # `Status` of status.h; zero is success
+_INTERFACE = 2  # `ssvi_interface` of pattern.cpp
 
 
 def _raise_failure(status: int, function: Any, _arguments: tuple[Any, ...]) -> None:
@@ -46,8 +47,14 @@ def _raise_failure(status: int, function: Any, _arguments: tuple[Any, ...]) -> N
 
 
 def open_library(path: Path) -> ctypes.CDLL:
-    """The library of one instruction set, with its functions declared: a failure in one of them is an exception."""
+    """The library of one instruction set, with its functions declared: a failure in one of them is an exception.
+
+    OSError where it does not load, or was built from another version of the source.
+    """
     compiled = ctypes.CDLL(str(path))  # torch is imported, so OpenMP is torch's
+    interface = getattr(compiled, "ssvi_interface", None)
+    if interface is None or interface() != _INTERFACE:
+        raise OSError(f"it was built from another version of the source: {_INSTALL}")
     compiled.ssvi_slots.restype = ctypes.c_int64
     for name in _WITHOUT_RESULT:
         getattr(compiled, name).restype = None
@@ -77,8 +84,6 @@ def _load() -> tuple[ctypes.CDLL | None, str]:
         return open_library(paths[0]), paths[0].stem.removeprefix("kernels_")
     except OSError as error:
         return None, f"{paths[0].name} does not load: {error}"
-    except AttributeError as error:  # built from another version of the source
-        return None, f"{paths[0].name} lacks a function ({error}): {_INSTALL}"
 
 
 def library() -> ctypes.CDLL:
