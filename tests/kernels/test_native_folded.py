@@ -27,12 +27,12 @@ def test_a_norm_behind_a_layer_hides_no_bad_value_and_depends_on_no_thread(threa
     x[1, 2, 4, 3] = residual[0, 5, 0, 0] = float("nan")
     args = (mu.detach(), index, None, Convolution.of(CONV))
     plain = ops.sparse_fixed(x, *args)
-    found = []
+    outputs = []
     for n in (1, 2, 3):
         threads(n)
-        found.append(sparse_fixed_norm(x, *args, residual, *norm, 1e-5, True))
-    assert torch.equal(found[0].isnan(), plain.isnan() | residual.isnan())
-    assert all(torch.equal(found[0].nan_to_num(), y.nan_to_num()) for y in found[1:])
+        outputs.append(sparse_fixed_norm(x, *args, residual, *norm, 1e-5, True))
+    assert torch.equal(outputs[0].isnan(), plain.isnan() | residual.isnan())
+    assert all(torch.equal(outputs[0].nan_to_num(), y.nan_to_num()) for y in outputs[1:])
 
 
 def test_a_norm_that_does_not_fit_is_named_and_a_residual_is_broadcast() -> None:

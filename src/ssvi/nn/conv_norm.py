@@ -19,7 +19,7 @@ def conv_norm(
     In prediction, where one theta is given (inside `at_sample` or `at_mean`) and the norm is in evaluation, the norm costs
     no pass over memory: the kernel of the layer applies it to each value before it writes that value.
     """
-    if type(conv) is Conv2d and _folds(conv, norm, x):  # a subclass may compute something else
+    if type(conv) is Conv2d and _folds(conv, norm, x):  # a subclass may compute something else than theta * x
         return _folded(conv, norm, x, residual, relu)
     return kernels.batch_norm(norm, conv(x), residual=residual, relu=relu)
 

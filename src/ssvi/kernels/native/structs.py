@@ -34,7 +34,7 @@ class Shape(ctypes.Structure):
 
 
 class Pattern(ctypes.Structure):
-    """`Pattern` of sparse.h; whoever makes one keeps its arrays alive."""
+    """`Pattern` of sparse.h: addresses alone, so the caller keeps the arrays alive."""
 
     _fields_ = [
         ("count", ctypes.c_int64),
@@ -68,7 +68,7 @@ class Planes(ctypes.Structure):
 
 
 class Norm(ctypes.Structure):
-    """`Norm` of epilogue.h; whoever makes one keeps its tensors alive."""
+    """`Norm` of epilogue.h: addresses alone, so the caller keeps the tensors alive."""
 
     _fields_ = [
         *((name, ctypes.c_void_p) for name in ("weight", "bias", "mean", "var", "residual")),

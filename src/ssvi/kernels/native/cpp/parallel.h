@@ -29,7 +29,8 @@ inline int64_t usable_threads(int64_t wanted) {
     return getpid() == loaded_in ? wanted : 1;
 }
 
-// Enough slabs to go round: every thread works on its own, without a barrier. Otherwise all of them work on one.
+// Where there are enough slabs for all threads, every thread works on its own ones, without a barrier. Otherwise all
+// threads work on one slab.
 struct Schedule {
     int64_t threads, tasks;
     bool alone;
