@@ -1,0 +1,79 @@
+"""The two passes of a layer: checked arguments in, one call of the compiled library, tensors out."""
+
+from __future__ import annotations
+
+from ctypes import byref, c_uint64
+
+import torch
+from torch import Tensor
+
+from ssvi.kernels.native.convolution import Convolution
+from ssvi.kernels.native.library import library, threads
+from ssvi.kernels.native.pattern import pattern_of
+from ssvi.kernels.native.structs import Norm, Strided, pointer
+
+
+def forward(
+    x: Tensor, mu: Tensor, sigma2: Tensor | None, index: Tensor, bias: Tensor | None, seed: int, conv: Convolution,
+    norm: Norm | None = None,
+) -> tuple[Tensor, Tensor | None]:  # fmt: skip
+    """y, and t = eps / (2 std) for the backward pass; without sigma2 theta = mu and there is no t. `norm` is applied to y.
+
+    y = mu * x + bias + sqrt(sigma2 * x^2) eps, with mu = sigma2 = 0 at every position that is not in `index`.
+    """
+    shape = _out_shape(x, conv)
+    _check(x, {"mu": mu, "sigma2": sigma2}, index, bias, conv)
+    y = x.new_empty(shape)
+    t = None if sigma2 is None else torch.empty_like(y, dtype=torch.bfloat16)
+    if y.numel():
+        mu, (sigma2, bias) = mu.contiguous(), (None if v is None else v.contiguous() for v in (sigma2, bias))
+        layer = pattern_of(index, x.shape, conv)
+        library().ssvi_forward(
+            byref(layer.shape), byref(layer.pattern), byref(Strided.of(x)), pointer(mu), pointer(sigma2),
+            pointer(bias), None if norm is None else byref(norm), c_uint64(seed), pointer(y), pointer(t), threads(),
+        )  # fmt: skip
+    return y, t
+
+
+def backward(
+    grad_y: Tensor, x: Tensor, t: Tensor | None, mu: Tensor, sigma2: Tensor | None, index: Tensor, conv: Convolution,
+    need_x: bool,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """dl/dx (empty where it is not needed), dl/dmu and dl/dsigma^2 (empty without sigma2)."""
+    empty = mu.new_empty(0)
+    grad_x = torch.empty_like(x, memory_format=torch.contiguous_format) if need_x else empty
+    grad_mu = torch.empty_like(mu, memory_format=torch.contiguous_format)
+    grad_sigma2 = empty if sigma2 is None else torch.empty_like(grad_mu)
+    if not grad_y.numel():
+        return grad_x.zero_(), grad_mu.zero_(), grad_sigma2.zero_()
+    mu, sigma2 = mu.contiguous(), sigma2 if sigma2 is None else sigma2.contiguous()
+    layer = pattern_of(index, x.shape, conv)
+    library().ssvi_backward(
+        byref(layer.shape), byref(layer.pattern), byref(Strided.of(x)), byref(Strided.of(grad_y)), pointer(t),
+        pointer(mu), pointer(sigma2), pointer(grad_x if need_x else None), pointer(grad_mu),
+        pointer(None if sigma2 is None else grad_sigma2), threads(),
+    )  # fmt: skip
+    return grad_x, grad_mu, grad_sigma2
+
+
+def _check(x: Tensor, values: dict[str, Tensor | None], index: Tensor, bias: Tensor | None, conv: Convolution) -> None:
+    """The kernels trust their arguments, so what would read beyond a tensor stops here."""
+    for name, value in {"x": x, **values, "bias": bias}.items():
+        if value is not None and value.dtype != torch.float32:
+            raise TypeError(f"{name}: float32 is needed, not {value.dtype}")
+    for name, value in values.items():
+        if value is not None and value.shape != index.shape:
+            raise ValueError(f"{name}: {tuple(value.shape)} values for {index.numel()} positions")
+    if bias is not None and bias.shape != (conv.out,):
+        raise ValueError(f"bias: shape {tuple(bias.shape)} for {conv.out} outputs")
+
+
+def _out_shape(x: Tensor, conv: Convolution) -> tuple[int, int, int, int]:
+    """The shape of y, for an x that fits the layer."""
+    if x.dim() != 4 or x.shape[1] != conv.channels:
+        raise ValueError(f"x: shape {tuple(x.shape)} does not fit a layer of {conv.channels} channels")
+    shape = conv.out_shape(x.shape)
+    if min(shape[2:]) <= 0:
+        kernel = (conv.kernel_h, conv.kernel_w)
+        raise ValueError(f"x: {tuple(x.shape[2:])} pixels are fewer than the kernel {kernel} covers")
+    return shape
