@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from ssvi.kernels.geometry import Geometry
-from ssvi.kernels.native.convolution import Convolution
+from ssvi.kernels.native.structs import Convolution
 
 LAYERS = [
     nn.Conv2d(4, 6, 3, padding=1),

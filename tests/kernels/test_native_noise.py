@@ -11,7 +11,7 @@ from torch import Tensor
 from ssvi.kernels import native
 from ssvi.kernels.geometry import Geometry
 from ssvi.kernels.native import ops
-from ssvi.kernels.native.convolution import Convolution
+from ssvi.kernels.native.structs import Convolution
 
 pytestmark = pytest.mark.skipif(not native.available(), reason=str(native.why_not()))
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from statistics import median
 
 from ssvi.bench.cases import Work, training_step
-from ssvi.training.memory import peak
+from ssvi.training import epoch_end
 
 
 @dataclass(frozen=True)
@@ -47,8 +47,8 @@ def peak_memory(kind: str, density: float) -> int:
 
 def training_peak(kind: str, density: float) -> int:
     """Peak size of this process above what importing everything takes, after two steps of ResNet-18 at batch 128."""
-    before = peak()
+    before = epoch_end.peak_memory()
     step = training_step(kind, density)
     step()
     step()
-    return peak() - before
+    return epoch_end.peak_memory() - before

@@ -17,11 +17,10 @@ from ssvi.cli.tables import two_columns
 from ssvi.cli.train_progress import json_lines, live_bar, silence
 from ssvi.inference import distributed
 from ssvi.kernels.native.allocator import tune_malloc
-from ssvi.training.epoch_line import EpochLine
-from ssvi.training.finish import finish
+from ssvi.training.progress import EpochLine
 from ssvi.training.recipe import Recipe, RecipeError, all_fields
 from ssvi.training.recipe_files import load
-from ssvi.training.run import Run
+from ssvi.training.run import Run, finish
 from ssvi.training.start import resume, start
 from ssvi.training.tensorboard import TensorBoard
 

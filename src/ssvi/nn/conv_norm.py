@@ -6,8 +6,8 @@ from torch import Tensor, nn
 
 from ssvi import kernels
 from ssvi.kernels.native import batchnorm
-from ssvi.kernels.native.convolution import Convolution
-from ssvi.kernels.native.folded import sparse_fixed_norm
+from ssvi.kernels.native.ops import sparse_fixed_norm
+from ssvi.kernels.native.structs import Convolution
 from ssvi.nn.layers import Conv2d
 
 

@@ -15,11 +15,11 @@ from ssvi.methods.base import begin
 from ssvi.methods.job import Job
 from ssvi.nn import models
 from ssvi.training import checkpoint, epoch_end
+from ssvi.training.checkpoint import StateFolder
 from ssvi.training.progress import Progress
 from ssvi.training.recipe import AUGMENTATIONS, Recipe, RecipeError
 from ssvi.training.run import Run
 from ssvi.training.run_folder import RunError, RunFolder
-from ssvi.training.state_folder import StateFolder
 
 
 def start(recipe: Recipe, out: str | Path, data_dir: str | Path | None = None) -> Run:

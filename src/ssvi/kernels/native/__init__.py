@@ -13,9 +13,9 @@ import torch
 from torch import Tensor
 
 from ssvi.kernels.geometry import Geometry
-from ssvi.kernels.native.convolution import Convolution
 from ssvi.kernels.native.library import available, isa, why_not
 from ssvi.kernels.native.ops import seed, sparse_draw, sparse_fixed
+from ssvi.kernels.native.structs import Convolution
 
 __all__ = ["available", "draw", "fixed", "is_faster", "isa", "supports", "why_not"]
 

@@ -7,10 +7,9 @@ from ctypes import byref, c_uint64
 import torch
 from torch import Tensor
 
-from ssvi.kernels.native.convolution import Convolution
 from ssvi.kernels.native.library import library, threads
 from ssvi.kernels.native.pattern import pattern_of
-from ssvi.kernels.native.structs import Norm, Strided, pointer
+from ssvi.kernels.native.structs import Convolution, Norm, Strided, pointer
 
 
 def forward(

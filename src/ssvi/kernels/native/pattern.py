@@ -9,9 +9,8 @@ import torch
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from ssvi.kernels.native.convolution import Convolution
 from ssvi.kernels.native.library import library
-from ssvi.kernels.native.structs import Pattern, Shape, pointer
+from ssvi.kernels.native.structs import Convolution, Pattern, Shape, pointer
 
 _SHAPES_KEPT = 4  # a layer meets one shape of x in training, and a second one in the last batch of an epoch
 
