@@ -77,7 +77,7 @@ def isa(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Runs the test with each library in turn."""
     compiled = library.open_library(library.DIRECTORY / f"kernels_{request.param}.so")
     monkeypatch.setattr(library, "_load", lambda: (compiled, request.param))
-    monkeypatch.setattr("ssvi.kernels.native.pattern._cache", {})  # offsets depend on the length of a vector
+    monkeypatch.setattr("ssvi.kernels.native.passes._cache", {})  # offsets depend on the length of a vector
     return request.param
 
 

@@ -7,7 +7,7 @@ import torch
 from native_layers import CONV, images, parameters
 
 from ssvi.kernels import dense, native
-from ssvi.kernels.native import pattern
+from ssvi.kernels.native import passes
 
 pytestmark = pytest.mark.skipif(not native.available(), reason=str(native.why_not()))
 
@@ -26,7 +26,7 @@ def test_a_changed_index_is_noticed() -> None:
 def test_a_dead_index_leaves_nothing_behind() -> None:
     mu, _, index = parameters(CONV)
     native.fixed(images(), mu, index, CONV)
-    assert index in pattern._cache
-    before = len(pattern._cache)
+    assert index in passes._cache
+    before = len(passes._cache)
     del index
-    assert len(pattern._cache) == before - 1
+    assert len(passes._cache) == before - 1
