@@ -14,8 +14,7 @@ import click
 from ssvi import comparison
 from ssvi.cli.tables import grid, show
 from ssvi.cli.train import recipe_flags, resolve
-from ssvi.comparison import Context, FailedRun, PlannedRun, RunResult
-from ssvi.comparison.progress import Bars
+from ssvi.comparison import Bars, Context, FailedRun, PlannedRun, RunResult
 from ssvi.evaluation import FinishedRun
 from ssvi.evaluation.progress import bar
 from ssvi.methods import NAMES

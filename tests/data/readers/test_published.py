@@ -1,12 +1,56 @@
-"""CIFAR-10, CIFAR-100 and CIFAR-C from files."""
+"""MNIST, CIFAR, SVHN and CIFAR-C from files, whole or damaged."""
 
+import gzip
 import os
+import sys
 
 import numpy as np
 import pytest
 
 from ssvi.data import DataError, cifar_c, load
 from ssvi.data.catalogue import CIFAR10_CLASSES, CIFAR100_CLASSES
+
+TWO_IMAGES = np.random.default_rng(0).integers(256, size=(2, 28, 28), dtype=np.uint8)
+
+
+# MNIST
+
+
+def idx(array):
+    return bytes((0, 0, 8, array.ndim)) + np.array(array.shape, ">i4").tobytes() + array.tobytes()
+
+
+@pytest.mark.parametrize(("suffix", "pack"), [("", bytes), (".gz", gzip.compress)])
+def test_mnist_compressed_or_not(tmp_path, suffix, pack, write, pixels):
+    images, labels = pixels(5, 28, 28), np.arange(5, dtype=np.uint8)
+    for part in ("train", "t10k"):
+        write(tmp_path / "mnist" / f"{part}-images-idx3-ubyte{suffix}", pack(idx(images)))
+        write(tmp_path / "mnist" / f"{part}-labels-idx1-ubyte{suffix}", pack(idx(labels)))
+    mnist = load("mnist", tmp_path, download=False)
+    assert np.array_equal(mnist.train.x[:, 0], images)
+    assert mnist.test.y.tolist() == [0, 1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"junk",
+        gzip.compress(b"junk"),
+        gzip.compress(idx(TWO_IMAGES))[:-20],
+        gzip.compress(idx(TWO_IMAGES)[:-1]),
+        gzip.compress(idx(TWO_IMAGES[:, 0, 0])),
+    ],
+)
+def test_damaged_idx_is_refused(tmp_path, content, write, pixels):
+    for part in ("train", "t10k"):
+        write(tmp_path / "mnist" / f"{part}-images-idx3-ubyte.gz", content)
+        write(tmp_path / "mnist" / f"{part}-labels-idx1-ubyte.gz", gzip.compress(idx(pixels(2))))
+    with pytest.raises(DataError, match=r"t10k-images-idx3-ubyte\.gz"):
+        load("mnist", tmp_path, download=False)
+
+
+# CIFAR
 
 
 @pytest.fixture
@@ -79,3 +123,30 @@ def test_cifar_c_errors(tmp_path, write, pixels):
     write(tmp_path / "frost.npy", b"damaged")
     with pytest.raises(DataError, match=r"frost\.npy is not a readable array"):
         cifar_c(tmp_path, "frost", 1)
+
+
+# SVHN
+
+
+def test_svhn_calls_zero_ten(tmp_path, pixels):
+    savemat = pytest.importorskip("scipy.io").savemat
+    images = pixels(32, 32, 3, 4)
+    (tmp_path / "svhn").mkdir()
+    savemat(tmp_path / "svhn" / "test_32x32.mat", {"X": images, "y": np.array([[10], [1], [9], [10]], np.uint8)})
+    svhn = load("svhn", tmp_path, download=False, test_only=True)
+    assert svhn.test.y.tolist() == [0, 1, 9, 0]
+    assert np.array_equal(svhn.test.x[2], images[..., 2].transpose(2, 0, 1))
+
+
+def test_svhn_without_scipy_names_the_extra(tmp_path, monkeypatch, write):
+    monkeypatch.setitem(sys.modules, "scipy.io", None)
+    write(tmp_path / "svhn" / "test_32x32.mat", b"")
+    with pytest.raises(DataError, match=r"ssvi\[svhn\]"):
+        load("svhn", tmp_path, download=False, test_only=True)
+
+
+def test_damaged_svhn_is_refused(tmp_path, write):
+    pytest.importorskip("scipy.io")
+    write(tmp_path / "svhn" / "test_32x32.mat", b"damaged" * 100)
+    with pytest.raises(DataError, match=r"test_32x32\.mat does not hold"):
+        load("svhn", tmp_path, download=False, test_only=True)

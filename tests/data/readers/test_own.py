@@ -1,13 +1,17 @@
-"""A user's own arrays."""
+"""A user's own arrays, and folders of image files."""
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from ssvi.data import DataError, load
 
 RNG = np.random.default_rng(0)
 GREY = RNG.integers(256, size=(6, 9, 7), dtype=np.uint8)
 COLOUR = RNG.integers(256, size=(6, 9, 7, 3), dtype=np.uint8)
+
+
+# Arrays
 
 
 @pytest.mark.parametrize(
@@ -74,3 +78,62 @@ def test_damaged_npz_is_refused(tmp_path, content):
     (tmp_path / "my.npz").write_bytes(content)
     with pytest.raises(DataError, match=r"my\.npz is not a readable \.npz"):
         load(tmp_path / "my.npz")
+
+
+# Folders
+
+
+def save_image(path, array):
+    path.parent.mkdir(parents=True, exist_ok=True)
+    Image.fromarray(array).save(path)
+
+
+def test_folder_of_class_folders(tmp_path, write):
+    for name, image in (("b/2.png", GREY[1]), ("b/1.png", GREY[0]), ("a/x.BMP", GREY[2]), (".hidden/1.png", GREY[3])):
+        save_image(tmp_path / name, image)
+    write(tmp_path / "a" / "notes.txt", b"no image")
+    mine = load(tmp_path)
+    assert mine.classes == ("a", "b")
+    assert np.array_equal(mine.train.x[:, 0], GREY[[2, 0, 1]])
+    assert mine.train.y.tolist() == [0, 1, 1]
+    assert len(mine.test) == 0
+
+
+def test_folder_with_train_and_test(tmp_path):
+    save_image(tmp_path / "train" / "dog" / "1.png", COLOUR[0])
+    save_image(tmp_path / "train" / "eel" / "1.png", GREY[0])
+    save_image(tmp_path / "test" / "eel" / "1.png", COLOUR[1])
+    mine = load(tmp_path)
+    assert mine.classes == ("dog", "eel")
+    assert np.array_equal(mine.train.x[0], COLOUR[0].transpose(2, 0, 1))
+    assert np.array_equal(mine.train.x[1], np.stack([GREY[0]] * 3))
+    assert (mine.test.y.tolist(), len(mine.train)) == ([1], 2)
+
+
+def test_folder_size(tmp_path):
+    save_image(tmp_path / "a" / "1.png", COLOUR[0])
+    save_image(tmp_path / "a" / "2.png", COLOUR[1, :5])
+    with pytest.raises(DataError, match=r"2\.png is 5 x 7 but .*1\.png is 9 x 7"):
+        load(tmp_path)
+    assert load(tmp_path, size=8).train.x.shape == (2, 3, 8, 8)
+    sized = load(tmp_path, size=(9, 7)).train.x
+    assert np.array_equal(sized[0], COLOUR[0].transpose(2, 0, 1))
+
+
+def test_folder_keeps_the_camera_upright(tmp_path):
+    (tmp_path / "a").mkdir()
+    exif = Image.Exif()
+    exif[0x0112] = 6  # the camera was turned by 90 degrees
+    Image.fromarray(GREY[0]).save(tmp_path / "a" / "1.png", exif=exif)
+    assert np.array_equal(load(tmp_path).train.x[0, 0], np.rot90(GREY[0], -1))
+
+
+def test_unfit_folders_are_refused(tmp_path, write):
+    with pytest.raises(DataError, match="no images"):
+        load(tmp_path)
+    write(tmp_path / "a" / "1.png", b"damaged")
+    with pytest.raises(DataError, match=r"1\.png is not a readable image"):
+        load(tmp_path)
+    Image.fromarray(GREY[0].astype(np.uint16)).save(tmp_path / "a" / "1.png")
+    with pytest.raises(DataError, match=r"1\.png has more than 8 bits"):
+        load(tmp_path)

@@ -1,4 +1,4 @@
-"""Batches: the order of the images, resuming, and sharing between processes."""
+"""The batches of a split: the order of the images, resuming, and sharing between processes."""
 
 import pytest
 import torch
