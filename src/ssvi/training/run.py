@@ -32,12 +32,11 @@ def _ignore(numbers: object) -> None:
 
 @dataclass
 class Run:
-    """One training run. `ssvi.training.start` makes a new one, `ssvi.training.resume` goes on with another."""
+    """One training run; `ssvi.training.start` begins a new one, or goes on with an earlier one."""
 
     folder: RunFolder
     recipe: Recipe
     data: DataSet
-    train_split: Split
     validation: Split
     batches: Batches
     method: Method
@@ -108,10 +107,10 @@ class Run:
 
     def _end_of_epoch(self, pace: Pace) -> EpochLine:
         """What is looked at, what the method does, the log and the checkpoint."""
-        progress, held_out = self.progress, self.data.batches(self.validation, EVALUATION_BATCH, shuffle=False)
+        progress, validation = self.progress, self.data.batches(self.validation, EVALUATION_BATCH, shuffle=False)
         progress.average_over_processes()
         numbers = pace.numbers(progress, self.training)
-        line = epoch_end.summarise(numbers, self.net, progress, self.batches, held_out)
+        line = epoch_end.summarise(numbers, self.net, progress, self.batches, validation)
         self.method.end_of_epoch(self.training, progress.epoch)
         self.progress = progress.next_epoch(epoch_end.indices(self.net))
         if distributed.rank() == 0:
