@@ -75,6 +75,16 @@ def test_a_curve_of_one_point_is_a_marker():
     assert len(marks(drawing, "polygon", "marker")) == 1
 
 
+def test_a_thin_line_leads_from_an_early_end_to_its_name():
+    drawing = curves([Curve(A, [(0, 0), (1, 1)]), Curve(B, [(0, 0), (0.5, 0.5)])], UNIT, UNIT, title="")
+    (leader,) = marks(drawing, "line", "leader")
+    assert leader.get("class") == "leader s1"
+    end = marks(drawing, "polyline", "line")[1].get("points").split()[-1]
+    assert end == f"{leader.get('x1')},{leader.get('y1')}"
+    names = {name.text: numbers(name, "x", "y") for name in marks(drawing, "text", "name")}
+    assert numbers(leader, "x2", "y2") == (names["b"][0] - 3, names["b"][1] - 4)
+
+
 def test_a_curve_shows_the_intervals_that_it_has_and_no_others():
     curve = Curve(A, [(0, 0.5), (1, 0.5)], [(1, 0.25, 0.75)], markers=True)
     drawing = curves([curve], UNIT, UNIT, title="")
@@ -126,7 +136,13 @@ def test_dots_share_a_row_by_name_and_stand_apart_where_they_are_equal():
     assert numbers(ring, "cx") < first[:1]
     corners = marks(drawing, "polygon", "marker")[0].get("points").split()
     middle = sum(float(corner.split(",")[1]) for corner in corners) / len(corners)
-    assert middle - first[1] == pytest.approx(5, abs=0.11)
+    assert middle - first[1] == pytest.approx(6, abs=0.11)
+
+
+def test_the_start_of_a_value_that_did_not_move_is_not_hidden():
+    drawing = dots([Dot("one", A, 0.5, start=0.5), Dot("one", B, 0.5, start=0.5)], UNIT, title="")
+    kinds = [mark.get("class").split()[0] for mark in svg(drawing).iter()]
+    assert [kind for kind in kinds if kind in ("marker", "start")] == ["marker", "marker", "start", "start"]
 
 
 def test_bars_are_as_long_as_their_values_and_a_reference_has_no_colour():

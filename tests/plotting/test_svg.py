@@ -1,32 +1,12 @@
-"""Elements, markers and labels: escaped, told apart, and not overlapping."""
+"""Markers and labels: told apart, and not overlapping."""
 
 import itertools
 from xml.etree import ElementTree
 
 from hypothesis import given
 from hypothesis import strategies as st
-from markupsafe import Markup
 
-from ssvi.plotting.svg import Series, apart, element, marker, room, shortened, shortened_start
-
-HOSTILE = """</text><script>alert("x" & 'y')</script>"""
-
-
-def test_text_and_attributes_are_escaped():
-    parsed = ElementTree.fromstring(element("text", HOSTILE, aria_label=HOSTILE))
-    assert parsed.text == HOSTILE
-    assert parsed.get("aria-label") == HOSTILE
-    assert len(parsed) == 0
-
-
-def test_markup_is_included_as_it_is():
-    assert element("g", Markup("<b>1</b>"), "<b>") == "<g><b>1</b>&lt;b&gt;</g>"
-
-
-def test_attributes_are_written_as_in_svg():
-    assert element("line", class_="grid", x1=1.25, x2=3, text_anchor="end", role=None) == (
-        '<line class="grid" x1="1.2" x2="3" text-anchor="end"></line>'
-    )
+from ssvi.plotting.svg import Series, apart, marker, room, shortened, shortened_start
 
 
 def test_markers_of_four_series_differ_in_shape():

@@ -1,4 +1,4 @@
-"""The report in a real browser: nothing is missing, cut off, or wider than the window."""
+"""The report in a real browser: nothing is missing, cut off, on top of something else, or wider than the window."""
 
 import json
 import re
@@ -18,10 +18,15 @@ addEventListener("load", () => {
   page.querySelectorAll("svg").forEach(svg => {
     const box = svg.getBoundingClientRect();
     if (!box.width || !box.height) wrong.push("an empty drawing: " + svg.ariaLabel);
-    svg.querySelectorAll("text").forEach(text => {
-      const t = text.getBoundingClientRect();
+    const texts = [...svg.querySelectorAll("text")].map(text => [text, text.getBoundingClientRect()]);
+    texts.forEach(([text, t], i) => {
       if (t.left < box.left - 1 || t.right > box.right + 1 || t.top < box.top - 1 || t.bottom > box.bottom + 1)
         wrong.push("cut off: " + text.textContent + " in " + svg.ariaLabel);
+      texts.slice(i + 1).forEach(([other, o]) => {
+        const across = Math.min(t.right, o.right) - Math.max(t.left, o.left);
+        if (across > 1 && Math.min(t.bottom, o.bottom) - Math.max(t.top, o.top) > 4)  // boxes are higher than letters
+          wrong.push("on top of each other: " + text.textContent + ", " + other.textContent + " in " + svg.ariaLabel);
+      });
     });
   });
   page.querySelectorAll("img").forEach(i => { if (!i.complete || !i.naturalWidth) wrong.push("missing: " + i.alt); });

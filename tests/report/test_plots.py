@@ -5,7 +5,7 @@ from dataclasses import replace
 from html_pages import drawings
 
 from ssvi.evaluation.results import Estimate
-from ssvi.report import network_plots, quality_plots, tables, training_plots
+from ssvi.report import network_plots, quality_plots, tables
 
 
 def by_title(cards):
@@ -18,7 +18,7 @@ def count(card, tag, kind):
 
 
 def test_curves_are_drawn_for_the_runs_that_have_them(report):
-    cards = by_title(training_plots.training(report.runs))
+    cards = by_title(network_plots.training(report.runs))
     methods = [run.recipe.method for run in report.runs]
     assert sorted(methods) == ["deterministic", "ssvi", "vi"]
     lines = {title: count(card, "polyline", "line") for title, card in cards.items()}
@@ -33,12 +33,12 @@ def test_curves_are_drawn_for_the_runs_that_have_them(report):
 
 
 def test_without_epochs_there_is_no_curve(report):
-    assert training_plots.training([replace(run, epochs=[]) for run in report.runs]) == []
+    assert network_plots.training([replace(run, epochs=[]) for run in report.runs]) == []
 
 
 def test_a_support_that_never_changes_is_not_drawn(report):
     still = [replace(run, epochs=[replace(line, iou=1.0) for line in run.epochs]) for run in report.runs]
-    assert "Support kept from epoch to epoch" not in by_title(training_plots.training(still))
+    assert "Support kept from epoch to epoch" not in by_title(network_plots.training(still))
 
 
 def test_severities_without_an_interval_have_no_whisker(report):

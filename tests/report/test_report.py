@@ -60,7 +60,7 @@ def test_runs_differ_by_more_than_colour(written):
         (series, mark.tag)
         for svg in drawings(written[0])
         for mark in svg.iter()
-        if (found := re.match(r"marker s(\d)", mark.get("class", ""))) and (series := found.group(1))
+        if (kind := re.match(r"marker s(\d)", mark.get("class", ""))) and (series := kind.group(1))
     }
     assert {("0", "circle"), ("1", "polygon"), ("2", "polygon")} <= markers
     style = written[0].split("</style>")[0]
@@ -69,10 +69,10 @@ def test_runs_differ_by_more_than_colour(written):
 
 def test_the_model_card_has_the_numbers_of_the_page(written, folder):
     page, card = written
-    found = json.loads((folder / "vi" / "evaluation.json").read_text())
+    evaluation = json.loads((folder / "vi" / "evaluation.json").read_text())
     for text in (page, card):
-        assert f"{found['metrics']['nll']['value']:.4f}" in text
-        assert f"{found['at_mean']['accuracy']:.2%}" in text
+        assert f"{evaluation['metrics']['nll']['value']:.4f}" in text
+        assert f"{evaluation['at_mean']['accuracy']:.2%}" in text
     for line in card.splitlines():
         if line.startswith("|"):
             assert line.endswith("|")

@@ -13,8 +13,7 @@ from ssvi.nn.convert import REASON
 from ssvi.nn.layers import BayesLayer
 from ssvi.nn.posterior import SparseGaussian
 from ssvi.nn.sparse import SparsePosterior
-from ssvi.plotting import Cell, Table, notebook
-from ssvi.plotting.svg import element
+from ssvi.plotting import Cell, Table, element, notebook
 
 
 @dataclass(frozen=True)

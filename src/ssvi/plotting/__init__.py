@@ -4,14 +4,14 @@ Every chart is a function of numbers that returns a `Drawing`. A notebook shows 
 them together by `notebook(...)`, which adds the style sheet `style()` once.
 """
 
-from ssvi.plotting.charts import Curve, Histogram, ReliabilityBins, curves, histograms, reliability
-from ssvi.plotting.drawing import Drawing, HasHTML, notebook, sign, style, swatch
+from ssvi.plotting.charts import TALL, Curve, Histogram, ReliabilityBins, curves, histograms, reliability
+from ssvi.plotting.html import Cell, HasHTML, Table, element, notebook, style
 from ssvi.plotting.rows import Bar, Dot, IntervalRow, bars, dots, intervals
 from ssvi.plotting.scale import Scale, linear, log, percent, short
-from ssvi.plotting.svg import Series
-from ssvi.plotting.table import Cell, Table
+from ssvi.plotting.svg import Drawing, Series, sign, swatch
 
 __all__ = [
+    "TALL",
     "Bar",
     "Cell",
     "Curve",
@@ -27,6 +27,7 @@ __all__ = [
     "bars",
     "curves",
     "dots",
+    "element",
     "histograms",
     "intervals",
     "linear",

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from ssvi.plotting.drawing import Drawing, draw
+from ssvi.plotting.html import element
 from ssvi.plotting.scale import Scale
-from ssvi.plotting.svg import CHARACTER, WIDTH, Series, element, line, marker, room, shortened_start, text
+from ssvi.plotting.svg import CHARACTER, WIDTH, Drawing, Series, draw, line, marker, room, shortened_start, text
 
 TOP = 6
 INTERVAL_ROW, DOT_ROW, BAR_ROW = 22, 20, 24
+DOT_GAP = 6
+"""Pixels between the markers of two series in a row, so that equal values are all seen."""
 
 
 @dataclass(frozen=True)
@@ -54,27 +56,24 @@ class Dot:
 
 
 def dots(dots: Sequence[Dot], scale: Scale, *, title: str) -> Drawing:
-    """A row for each name, with a marker for each series."""
+    """A row for each name, with a marker for each series; those of several series stand below each other."""
     names = list(dict.fromkeys(dot.row for dot in dots))
     numbers = sorted({dot.series.number for dot in dots})
+    row, size = max(DOT_ROW, DOT_GAP * len(numbers) + 4), 4 if len(numbers) == 1 else 3
     left, right = round(CHARACTER * max(min(len(name), 20) for name in names)) + 14, WIDTH - 22
-    foot = DOT_ROW * len(names) + 8
-    heights = {name: TOP + DOT_ROW * (place + 0.5) for place, name in enumerate(names)}
+    foot = row * len(names) + 8
+    heights = {name: TOP + row * (place + 0.5) for place, name in enumerate(names)}
     content = _ticks(scale, left, right, foot)
     for name, y in heights.items():
         content += [text(shortened_start(name), left - 8, y + 4, anchor="end"), line("row", (left, y), (right, y))]
     for dot in dots:
-        y = heights[dot.row]
+        y = heights[dot.row] + DOT_GAP * (numbers.index(dot.series.number) - (len(numbers) - 1) / 2)
+        content.append(marker(dot.series, _across(scale, dot.value, left, right), y, size, "soft"))
+    for dot in dots:  # after the markers, which would hide the ring of a value that did not move
         if dot.start is not None:
-            content.append(element("circle", class_="start", cx=_across(scale, dot.start, left, right), cy=y, r=2.5))
-        aside = _aside(numbers.index(dot.series.number), len(numbers))
-        content.append(marker(dot.series, _across(scale, dot.value, left, right), y + aside, 4, "soft"))
+            x, y = _across(scale, dot.start, left, right), heights[dot.row]
+            content.append(element("circle", class_="start", cx=x, cy=y, r=2.5))
     return draw(title, foot + 26, content)
-
-
-def _aside(i: int, count: int) -> float:
-    """A few pixels up or down, so that equal values of several series are all seen."""
-    return (i - (count - 1) / 2) * min(5.0, 0.7 * DOT_ROW / count)
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,7 @@
-"""The building blocks of a drawing: elements, text, markers, and labels that do not overlap.
+"""Drawings as SVG, and what they are made of: lines, text, markers, and labels that do not overlap.
 
-Text is escaped here and nowhere else. Colours, dashes and fonts come from style.css by class, so that one drawing serves
-light, dark and paper: series i has the class `s{i}`, and a dash and a marker of its own besides its colour.
+Colours, dashes and fonts come from style.css by class, so that one drawing serves light, dark and paper: series i has
+the class `s{i}`, and a dash and a marker of its own besides its colour.
 """
 
 from __future__ import annotations
@@ -10,7 +10,9 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from markupsafe import Markup, escape
+from markupsafe import Markup
+
+from ssvi.plotting.html import element, notebook
 
 WIDTH, HEIGHT = 360, 232
 CHARACTER = 7.6
@@ -30,25 +32,6 @@ class Series:
     def label(self) -> str:
         """The name, cut so that it fits beside a plot."""
         return shortened(self.name)
-
-
-def element(tag: str, *content: object, **attributes: object) -> Markup:
-    """An element of HTML or SVG with its content and attributes escaped, unless they are markup already.
-
-    Attributes are written as in Python: `class_` for class, `text_anchor` for text-anchor. Floats have one decimal; what
-    is None is left out.
-    """
-    head = Markup("").join(
-        Markup(' {}="{}"').format(name.rstrip("_").replace("_", "-"), _text(value))
-        for name, value in attributes.items()
-        if value is not None
-    )
-    inside = Markup("").join(escape(piece) for piece in content)
-    return Markup("<{0}{1}>{2}</{0}>").format(tag, head, inside)
-
-
-def _text(value: object) -> object:
-    return f"{value:.1f}" if isinstance(value, float) else value
 
 
 def line(kind: str, start: Point, end: Point) -> Markup:
@@ -111,3 +94,37 @@ def apart(positions: Sequence[float], gap: float, low: float, high: float) -> li
         limit = placed[i + 1] - gap if i + 1 < len(placed) else high
         placed[i] = min(placed[i], limit)
     return placed
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """An SVG that takes its colours from the page around it."""
+
+    markup: Markup
+
+    def __html__(self) -> str:
+        return self.markup
+
+    def _repr_html_(self) -> str:
+        return notebook(self)
+
+
+def draw(title: str, height: float, content: Iterable[Markup]) -> Drawing:
+    """An SVG of the common width; its title is for those who hear the page."""
+    box = f"0 0 {WIDTH} {height:.0f}"
+    return Drawing(element("svg", *content, class_="plot", viewBox=box, role="img", aria_label=title))
+
+
+def sign(series: Series) -> Drawing:
+    """The line and the marker of a series, for a key."""
+    return _small(polyline(f"line s{series.number}", [(1, 7), (33, 7)]), marker(series, 17, 7, 4))
+
+
+def swatch(series: Series, *, filled: bool) -> Drawing:
+    """The look of a histogram, for a key."""
+    kind = f"steps s{series.number} {'area' if filled else 'outline'}"
+    return _small(element("rect", class_=kind, x=6, y=2, width=22, height=10))
+
+
+def _small(*content: Markup) -> Drawing:
+    return Drawing(element("svg", *content, class_="plot sign", viewBox="0 0 34 14", aria_hidden="true"))

@@ -10,8 +10,8 @@ from pathlib import Path
 
 from ssvi.evaluation import FinishedRun
 from ssvi.evaluation.progress import Track, quiet
-from ssvi.plotting.svg import element
-from ssvi.report import markdown, page
+from ssvi.plotting import element
+from ssvi.report import page, tables
 from ssvi.report.gather import ReportedRun, gather
 from ssvi.training.run_folder import RunError
 
@@ -43,10 +43,10 @@ def write_report(
         raise RunError(f"a report shows 1 to {MOST} runs side by side, not {len(runs)}")
     html, card = out.with_suffix(".html"), out.with_suffix(".md")
     _refuse_foreign(html, page.GENERATOR)  # before the work, and before anything is written
-    _refuse_foreign(card, markdown.GENERATOR)
+    _refuse_foreign(card, tables.GENERATOR)
     written, reported = time.strftime("%Y-%m-%d %H:%M"), gather(runs, samples, seed, track)
     _write(html, page.page(reported, written))
-    _write(card, markdown.markdown(reported, written))
+    _write(card, tables.model_card(reported, written))
     return Report(html, card, reported)
 
 

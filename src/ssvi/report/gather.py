@@ -2,19 +2,40 @@
 
 from __future__ import annotations
 
+import base64
+import io
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from PIL import Image
+from torch import Tensor
+
+from ssvi.data import DataError
 from ssvi.evaluation import FinishedRun, evaluate_ood, evaluate_run, layer_rows
 from ssvi.evaluation.ood import NOISE, file_name
 from ssvi.evaluation.progress import Track, quiet
-from ssvi.evaluation.results import CorruptionResult, LayerRow, OODResult, RunEvaluation
+from ssvi.evaluation.results import CorruptionResult, HardImages, ImageAnswer, LayerRow, OODResult, RunEvaluation
 from ssvi.methods import about
 from ssvi.plotting import Series
-from ssvi.report.pictures import HardPictures, hard_pictures
 from ssvi.training.progress import EpochLine
 from ssvi.training.recipe import Recipe
+
+
+@dataclass(frozen=True)
+class Picture:
+    """An image as a data URL, and what the network says of it."""
+
+    url: str
+    answer: ImageAnswer
+
+
+@dataclass(frozen=True)
+class HardPictures:
+    """The images of which the network was least certain, and those where it was wrong and most certain."""
+
+    uncertain: Sequence[Picture] = ()
+    wrong: Sequence[Picture] = ()
 
 
 @dataclass(frozen=True)
@@ -92,6 +113,28 @@ def _ood(run: FinishedRun, samples: int, seed: int, track: Track) -> list[OODRes
     return [result]
 
 
+def hard_pictures(run: FinishedRun, images: HardImages) -> HardPictures:
+    """The pictures of these images; none where the data set is no longer there, since the numbers are kept without it."""
+    try:
+        x = run.test.x
+    except DataError:
+        return HardPictures()
+    uncertain, wrong = (
+        [Picture(thumbnail(x[answer.index]), answer) for answer in answers]
+        for answers in (images.uncertain, images.wrong)
+    )
+    return HardPictures(uncertain, wrong)
+
+
+def thumbnail(x: Tensor) -> str:
+    """A uint8 image (1 or 3, height, width) as a PNG data URL, pixel for pixel; the page enlarges it."""
+    pixels = x.permute(1, 2, 0).numpy()
+    image = Image.fromarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels)
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG", optimize=True)
+    return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
+
+
 def _machine(run: FinishedRun) -> str:
     """Processor and threads; "-" where the record is lost, which people read and nothing else needs."""
     try:
@@ -103,7 +146,7 @@ def _machine(run: FinishedRun) -> str:
 
 
 def _setting(value: object) -> str:
-    return ", ".join(map(str, value)) if isinstance(value, tuple | list) else str(value)
+    return (", ".join(map(str, value)) or "none") if isinstance(value, tuple | list) else str(value)
 
 
 def _distinct_names(runs: Sequence[FinishedRun]) -> list[str]:

@@ -1,14 +1,78 @@
-"""Plots of the network itself: density and sigma by layer, and what it costs."""
+"""Plots of the network itself: its training, its layers, and what it costs."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from ssvi.evaluation import wording
-from ssvi.plotting import Bar, Dot, Drawing, bars, dots, log, percent
-from ssvi.plotting.svg import shortened
+from ssvi.plotting import Bar, Curve, Dot, Drawing, Scale, bars, curves, dots, linear, log, percent
 from ssvi.report.gather import ReportedRun
 from ssvi.report.pieces import Card, key
+from ssvi.training.progress import EpochLine
+
+Number = Callable[[EpochLine], float | None]
+"""What is drawn of an epoch; None where the run has no such number."""
+
+
+def training(runs: Sequence[ReportedRun]) -> list[Card]:
+    """A curve by epoch for every number that some run has; each run is a line, named at its end."""
+    moving = [run for run in runs if _moves(run)]
+    drawings = {
+        "NLL of the training images": _by_epoch(runs, "NLL", lambda line: line.nll, log),
+        "KL divergence from the prior": _by_epoch(runs, "KL", _kl, _from_zero),
+        "Accuracy on validation images": _by_epoch(runs, "accuracy", _validation_accuracy, _shares),
+        "NLL of validation images": _by_epoch(runs, "NLL", _validation_nll, log),
+        "How far sigma moved from its start": _by_epoch(runs, "mean |log(sigma / start)|", _drift, _from_zero),
+        "Support kept from epoch to epoch": _by_epoch(moving, "IoU", lambda line: line.iou, _shares),
+    }
+    return [Card(title, drawing) for title, drawing in drawings.items() if drawing]
+
+
+def _by_epoch(
+    runs: Sequence[ReportedRun], y_label: str, number: Number, scale: Callable[[list[float]], Scale]
+) -> Drawing | None:
+    drawn = [Curve(run.series, points) for run in runs if (points := _points(run, number))]
+    if not drawn:
+        return None
+    last = max(curve.points[-1][0] for curve in drawn)
+    x = linear([], low=min(1, last - 1), high=max(last, 1))
+    y = scale([value for curve in drawn for _, value in curve.points])
+    return curves(drawn, x, y, title=f"{y_label} by epoch", x_label="epoch", y_label=y_label)
+
+
+def _points(run: ReportedRun, number: Number) -> list[tuple[float, float]]:
+    numbers = [(line.epoch + 1.0, number(line)) for line in run.epochs]
+    return [(epoch, value) for epoch, value in numbers if value is not None]
+
+
+def _from_zero(values: list[float]) -> Scale:
+    return linear(values, low=0.0)
+
+
+def _shares(values: list[float]) -> Scale:
+    return linear(values, high=1.0, label=percent)
+
+
+def _kl(line: EpochLine) -> float | None:
+    return line.kl or None  # a deterministic network has none
+
+
+def _validation_accuracy(line: EpochLine) -> float | None:
+    return line.validation.accuracy if line.validation else None
+
+
+def _validation_nll(line: EpochLine) -> float | None:
+    return line.validation.nll if line.validation else None
+
+
+def _drift(line: EpochLine) -> float | None:
+    drift = line.sigma_drift
+    return sum(drift.values()) / len(drift) if drift else None
+
+
+def _moves(run: ReportedRun) -> bool:
+    """Whether the support of its weights ever changed."""
+    return any(line.iou is not None and line.iou < 1 for line in run.epochs)
 
 
 def layers(runs: Sequence[ReportedRun]) -> list[Card]:
@@ -49,7 +113,7 @@ def costs(runs: Sequence[ReportedRun]) -> list[Card]:
 def _bars(runs: Sequence[ReportedRun], field: str) -> Drawing:
     title, text = COSTS[field]
     values = [getattr(run.evaluation.cost, field) for run in runs]
-    drawn = [Bar(shortened(run.name), value, text(value), run.series) for run, value in zip(runs, values, strict=True)]
+    drawn = [Bar(run.series.label, value, text(value), run.series) for run, value in zip(runs, values, strict=True)]
     dense = {getattr(run.evaluation.cost, f"{field}_dense_vi", None) for run in runs}
     if len(dense) == 1 and (value := dense.pop()) is not None:
         drawn.append(Bar("dense VI, counted", value, text(value)))

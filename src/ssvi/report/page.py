@@ -1,4 +1,7 @@
-"""The report as one HTML file that needs nothing else: no network, no script, no font."""
+"""The report as one HTML file that needs nothing else: no network, no script, no font.
+
+A section is a function of the runs; it is None where no run has anything to show.
+"""
 
 from __future__ import annotations
 
@@ -8,10 +11,10 @@ from importlib.resources import files
 from markupsafe import Markup
 
 import ssvi
-from ssvi import plotting
+from ssvi.plotting import HasHTML, sign, style
+from ssvi.report import network_plots, quality_plots, tables
 from ssvi.report.gather import ReportedRun
-from ssvi.report.pieces import environment
-from ssvi.report.sections import sections
+from ssvi.report.pieces import Cards, Details, Gallery, HeatTable, Section, Sentence, environment
 
 GENERATOR = '<meta name="generator" content="ssvi">'
 """The line of the page that tells a report of ssvi from any other file."""
@@ -22,10 +25,10 @@ def page(runs: Sequence[ReportedRun], written: str) -> str:
     own = Markup((files("ssvi.report") / "page.css").read_text(encoding="utf-8"))
     return environment().get_template("page.html.jinja").render(
         runs=runs,
-        sections=sections(runs),
+        sections=[section for make in SECTIONS if (section := make(runs))],
         samples=_samples(runs),
-        sign=plotting.sign,
-        style=plotting.style() + own,
+        sign=sign,
+        style=style() + own,
         version=ssvi.__version__,
         written=written,
     )  # fmt: skip
@@ -34,3 +37,102 @@ def page(runs: Sequence[ReportedRun], written: str) -> str:
 def _samples(runs: Sequence[ReportedRun]) -> str:
     most = max(run.evaluation.samples for run in runs)
     return f"predictions averaged over {most} samples of the weights" if most > 1 else "one prediction per image"
+
+
+def quality(runs: Sequence[ReportedRun]) -> Section:
+    """The headline table, and its intervals as rows."""
+    about = (
+        "The value, its 95 % interval, and the value at the posterior mean; ↑ higher is better, ↓ lower is. Two different "
+        "numbers are called ECE: never compare one with the other."
+    )
+    return Section("Quality", about, [tables.headline(runs), Cards(quality_plots.intervals(runs))])
+
+
+def training(runs: Sequence[ReportedRun]) -> Section | None:
+    """Curves by epoch."""
+    cards = network_plots.training(runs)
+    about = "What the optimiser saw, what it never saw, and how the posterior moved."
+    return Section("Training", about, [Cards(cards)]) if cards else None
+
+
+def calibration(runs: Sequence[ReportedRun]) -> Section:
+    """Reliability, and risk against coverage."""
+    about = (
+        "Do things said with 80 % confidence come true in 80 % of the cases? And if the doubtful cases are left to a "
+        "person, how many errors remain?"
+    )
+    cards = [quality_plots.reliability(runs), quality_plots.risk_coverage(runs)]
+    return Section("Calibration", about, [Cards(cards, wide=True)])
+
+
+def ood(runs: Sequence[ReportedRun]) -> Section:
+    """Entropy on images out of distribution, and how well it tells them apart."""
+    about = (
+        "Images that belong to none of the classes should make the network doubt. They are the positive class, and are "
+        "normalised like the training images."
+    )
+    cards = [quality_plots.entropies(run, result) for run in runs for result in run.ood]
+    return Section("Out of distribution", about, [Cards(cards), *tables.ood(runs)])
+
+
+def corruption(runs: Sequence[ReportedRun]) -> Section:
+    """Quality by severity, or how to get it."""
+    title, results = "Corrupted images", [(run, run.corruption) for run in runs if run.corruption is not None]
+    if not results:
+        about = "Not computed yet. This command adds 15 corruptions at 5 severities:"
+        return Section(title, about, command=f"ssvi corrupt {runs[0].path}")
+    sources = ", ".join(dict.fromkeys(result.source for _, result in results))
+    about = f"15 corruptions at severities 1 to 5, averaged over the corruptions ({sources}); severity 0 is clean."
+    heat = [
+        Details(
+            f"{run.name}: each corruption",
+            HeatTable({name: metrics["accuracy"] for name, metrics in result.corruptions.items()}),
+        )
+        for run, result in results
+    ]
+    numbers = Details("All numbers", tables.corruption(runs))
+    return Section(title, about, [Cards(quality_plots.corruptions(runs), wide=True), numbers, *heat])
+
+
+def layers(runs: Sequence[ReportedRun]) -> Section:
+    """Density and sigma."""
+    about = "Where the live weights are, and how uncertain they have become."
+    details = [Details(f"{run.name}: all layers", tables.layers(run)) for run in runs]
+    return Section("Layers", about, [Cards(network_plots.layers(runs), wide=True), *details])
+
+
+def images(runs: Sequence[ReportedRun]) -> Section | None:
+    """The test images that were hardest."""
+    galleries = [
+        Gallery(f"{run.name}: {words}", pictures, run.classes)
+        for run in runs
+        for words, pictures in (
+            ("most uncertain", run.pictures.uncertain),
+            ("most confidently wrong", run.pictures.wrong),
+        )
+        if pictures
+    ]
+    about = (
+        "What the network says and how sure it is, then the truth. Entropy is the whole uncertainty, model the part that "
+        "more data could remove."
+    )
+    return Section("Images", about, galleries) if galleries else None
+
+
+def cost(runs: Sequence[ReportedRun]) -> Section:
+    """Time, memory and arithmetic."""
+    about = "Dense VI is the same network with a mean and a deviation for every weight, counted by the same counter."
+    return Section("Cost", about, [Cards(network_plots.costs(runs), wide=True), tables.cost(runs)])
+
+
+def recipe(runs: Sequence[ReportedRun]) -> Section:
+    """The settings that the runs were trained with."""
+    shared = tables.shared_settings(runs)
+    if len(runs) == 1:
+        return Section("Recipe", "", [shared])
+    differing = tables.differing_settings(runs)
+    content: HasHTML = differing if differing.rows else Sentence("The runs have the same recipe.")
+    return Section("Recipe", "Where the runs differ.", [content, Details("What they share", shared)])
+
+
+SECTIONS = (quality, training, calibration, ood, corruption, layers, images, cost, recipe)

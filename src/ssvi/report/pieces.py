@@ -9,7 +9,7 @@ from functools import cache
 from jinja2 import Environment, PackageLoader, StrictUndefined
 
 from ssvi.plotting import Drawing, HasHTML, Series, sign
-from ssvi.report.pictures import Picture
+from ssvi.report.gather import Picture
 
 
 @cache

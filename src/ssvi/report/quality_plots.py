@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ssvi.evaluation.results import CorruptionResult, Estimate, OODResult
 from ssvi.evaluation.wording import METRIC, data_name, number
 from ssvi.plotting import (
+    TALL,
     Curve,
     Drawing,
     Histogram,
@@ -22,7 +23,6 @@ from ssvi.plotting import (
 )
 from ssvi.plotting import intervals as interval_rows
 from ssvi.plotting import reliability as reliability_diagram
-from ssvi.plotting.charts import TALL
 from ssvi.report.gather import ReportedRun
 from ssvi.report.pieces import Card, Entry, key
 from ssvi.report.tables import BY_SEVERITY

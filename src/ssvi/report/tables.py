@@ -1,15 +1,18 @@
-"""The tables of a report, independent of how they are printed: HTML and Markdown show the same numbers."""
+"""The tables of a report, which the page shows as HTML; and all of them as Markdown, the model card."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+import ssvi
 from ssvi.evaluation import wording
 from ssvi.evaluation.results import Cost, OODResult, RunEvaluation
 from ssvi.evaluation.wording import METRIC, RANKING, interval, number
 from ssvi.plotting import Cell, Table
 from ssvi.report.gather import ReportedRun
 
+GENERATOR = "<!-- made by ssvi -->"
+"""The line that tells a model card of ssvi from any other file."""
 BY_SEVERITY = ("accuracy", "nll", "ece", "marginal_calibration_error")
 """The metrics that are shown by severity of a corruption."""
 
@@ -113,3 +116,40 @@ def _settings(runs: Sequence[ReportedRun], shown: Sequence[ReportedRun], *, diff
 
 def _names(runs: Sequence[ReportedRun]) -> list[str]:
     return [run.name for run in runs]
+
+
+def model_card(runs: Sequence[ReportedRun], written: str) -> str:
+    """The model card of one run, or of several side by side; `written` says when."""
+    names = ", ".join(run.name for run in runs)
+    blocks = [f"{GENERATOR}\n# {names}", *(_about(run) for run in runs), *_tables(runs)]
+    blocks.append(
+        f"Intervals are 95 % bootstrap intervals over test images. Made by ssvi {ssvi.__version__}, {written}."
+    )
+    return "\n\n".join(blocks) + "\n"
+
+
+def _about(run: ReportedRun) -> str:
+    evaluation, most = run.evaluation, 10
+    classes = ", ".join(run.classes[:most]) + (f", ... ({len(run.classes)})" if len(run.classes) > most else "")
+    return (
+        f"**{run.name}**: {run.what}. Classes: {classes}. Evaluated on {evaluation.examples:,} test images with "
+        f"{evaluation.samples} sample{'s' if evaluation.samples > 1 else ''} of the weights (seed {evaluation.seed}). "
+        f"Trained for {len(run.epochs)} epochs, seed {run.recipe.seed}."
+    )
+
+
+def _tables(runs: Sequence[ReportedRun]) -> list[str]:
+    blocks = [
+        "## Quality",
+        headline(runs).markdown(),
+        "## Out of distribution",
+        *(table.markdown() for table in ood(runs)),
+    ]
+    if any(run.corruption for run in runs):
+        blocks += ["## Corrupted images, mean of 15 corruptions by severity", corruption(runs).markdown()]
+    for run in runs:
+        blocks += [f"## Layers of {run.name}" if len(runs) > 1 else "## Layers", layers(run).markdown()]
+    blocks += ["## Cost", cost(runs).markdown(), "## Recipe"]
+    if len(runs) > 1:
+        blocks.append(differing_settings(runs).markdown())
+    return [*blocks, shared_settings(runs).markdown()]

@@ -1,18 +1,21 @@
-"""What a notebook shows: with its style, without a change to anything around it, and with every name escaped."""
+"""Elements, tables and what a notebook shows: escaped, with its style, and without a change to anything around it."""
 
 import copy
 import pickle
 import re
+from xml.etree import ElementTree
 
 import torch
 from html_pages import Tags, drawings
+from markupsafe import Markup
 from torch import nn
 
 import ssvi
 from ssvi import plotting
-from ssvi.plotting import Cell, Series, Table
+from ssvi.plotting import Cell, Series, Table, element
 
 HOSTILE = "<img src=x>"
+ATTACK = """</text><script>alert("x" & 'y')</script>"""
 
 
 def body(html):
@@ -26,6 +29,23 @@ def network(name):
     net.add_module("last", nn.Linear(8, 3))
     torch.manual_seed(0)
     return ssvi.to_bnn(net, 0.5, seed=0)
+
+
+def test_text_and_attributes_are_escaped():
+    parsed = ElementTree.fromstring(element("text", ATTACK, aria_label=ATTACK))
+    assert parsed.text == ATTACK
+    assert parsed.get("aria-label") == ATTACK
+    assert len(parsed) == 0
+
+
+def test_markup_is_included_as_it_is():
+    assert element("g", Markup("<b>1</b>"), "<b>") == "<g><b>1</b>&lt;b&gt;</g>"
+
+
+def test_attributes_are_written_as_in_svg():
+    assert element("line", class_="grid", x1=1.25, x2=3, text_anchor="end", role=None) == (
+        '<line class="grid" x1="1.2" x2="3" text-anchor="end"></line>'
+    )
 
 
 def test_the_style_speaks_only_of_what_is_inside():
@@ -56,6 +76,11 @@ def test_a_table_is_escaped_and_tells_words_from_numbers():
     assert "<img" not in html
     assert Tags(html).text.count(HOSTILE) == 3
     assert re.findall(r'<td class="(\w+)"', html) == ["word", "number", "word"]
+
+
+def test_a_table_is_lines_of_markdown():
+    table = Table(["", "a|b", "c"], [[Cell("x", ("1", "2")), Cell("3"), Cell("4|5")]], words=(0, 2))
+    assert table.markdown().splitlines() == ["|  | a\\|b | c |", "| :-- | --: | :-- |", "| x (1; 2) | 3 | 4\\|5 |"]
 
 
 def test_a_summary_is_text_that_a_notebook_shows_as_a_table():
