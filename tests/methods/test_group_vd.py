@@ -14,8 +14,8 @@ import ssvi
 from ssvi import schedules
 from ssvi.data import load
 from ssvi.math import gaussian
+from ssvi.math.log_uniform import normal_kl
 from ssvi.methods import group_vd
-from ssvi.methods.vd import log_uniform_kl
 from ssvi.nn.gates import gates
 from ssvi.nn.models import ResNet, lenet, mlp
 
@@ -126,13 +126,13 @@ def test_it_starts_as_the_paper_does():
 def test_kl_is_that_of_weights_and_gates():
     net, _ = network("lenet")
     weights = sum(gaussian.kl(layer.mu, layer.sigma, 1.0).sum() for _, layer in ssvi.layers(net))
-    of_gates = sum(log_uniform_kl(gate.log_alpha).sum() for _, gate in gates(net))
+    of_gates = sum(normal_kl(gate.log_alpha).sum() for _, gate in gates(net))
     torch.testing.assert_close(group_vd.kl(net), weights + of_gates)
     loss = ssvi.ELBO(net, train_size=10, beta=0.5, kl=group_vd.kl)(torch.zeros((), dtype=torch.float64))
     torch.testing.assert_close(loss, 0.05 * (weights + of_gates))
     _, gate = next(iter(gates(net)))
     gate.alive[2] = False
-    torch.testing.assert_close(group_vd.kl(net), weights + of_gates - log_uniform_kl(gate.log_alpha[2]))
+    torch.testing.assert_close(group_vd.kl(net), weights + of_gates - normal_kl(gate.log_alpha[2]))
     with pytest.raises(ValueError, match="to_group_vd"):
         group_vd.kl(ssvi.to_bnn(mlp(), 1.0))
 
