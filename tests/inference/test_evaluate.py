@@ -8,8 +8,8 @@ from torch import nn
 
 import ssvi
 from ssvi import metrics
-from ssvi.inference.evaluate import HEADLINE, evaluate_outputs
-from ssvi.inference.outputs import collect, draw_probabilities
+from ssvi.inference.evaluate import HEADLINE, collect, evaluate_outputs
+from ssvi.inference.predict import draw_probabilities
 
 
 def network(**changes):

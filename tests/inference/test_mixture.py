@@ -4,7 +4,7 @@ import pytest
 import torch
 from torch import nn
 
-from ssvi.inference.mixture import Mixture
+from ssvi.inference.predict import Mixture
 
 
 def test_probabilities_are_averaged_and_not_logits():

@@ -8,7 +8,7 @@ import torch.nn.functional as F
 from sampling import small_net, some_batches
 from torch import nn
 
-from ssvi.inference.sghmc import SGHMC
+from ssvi.inference.samplers import SGHMC
 
 
 def test_without_noise_it_is_sgd_with_momentum():

@@ -7,7 +7,7 @@ import torch
 from torch import nn
 from torch.optim.lr_scheduler import LambdaLR
 
-from ssvi.inference.sgld import SGLD
+from ssvi.inference.samplers import SGLD
 
 
 def test_sgld_has_the_variance_of_its_gaussian_at_every_step_size():
