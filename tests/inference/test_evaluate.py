@@ -30,8 +30,8 @@ def batches(size):
 
 def test_batches_of_any_size_see_the_same_networks():
     bnn = network()
-    whole, parts = (collect(bnn, batches(size), samples=4) for size in (60, 7))
-    assert torch.allclose(whole.drawn, parts.drawn, atol=1e-6)
+    whole, split = (collect(bnn, batches(size), samples=4) for size in (60, 7))
+    assert torch.allclose(whole.drawn, split.drawn, atol=1e-6)
     assert (whole.drawn[0] - whole.drawn[1]).abs().max() > 0.01
 
 

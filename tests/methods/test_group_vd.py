@@ -181,9 +181,9 @@ def test_pruned_counts_by_hand():
     net, x = network("lenet")
     small = group_vd.prune(net, x, threshold=2.0)
     first, second, third = (int((gate.log_alpha <= 2).sum()) for _, gate in gates(net))
-    found = {name: layer.posterior for name, layer in ssvi.layers(small)}
-    assert [p.s for p in found.values()] == [first * 9, second * first * 9, third * second * 4, 10 * third]
-    for name, posterior in found.items():
+    pruned = {name: layer.posterior for name, layer in ssvi.layers(small)}
+    assert [p.s for p in pruned.values()] == [first * 9, second * first * 9, third * second * 4, 10 * third]
+    for name, posterior in pruned.items():
         whole = net.get_submodule(name).posterior
         kept = torch.isin(whole.index, posterior.index)
         assert torch.equal(whole.mu[kept], posterior.mu)
@@ -220,8 +220,8 @@ def test_digits():
     x, y = data.normalise(data.test.x), data.test.y
     small = group_vd.prune(net.eval(), x, threshold=0.0)  # a channel is noise where alpha > 1
     probs = ssvi.predict(small, x, 5, generator=torch.Generator().manual_seed(0))
-    parts = [layer.posterior for _, layer in ssvi.layers(small)]
-    removed = 1 - sum(p.s for p in parts) / sum(p.d for p in parts)
+    pruned = [layer.posterior for _, layer in ssvi.layers(small)]
+    removed = 1 - sum(p.s for p in pruned) / sum(p.d for p in pruned)
     accuracy = (probs.argmax(1) == y).double().mean().item()
     assert removed >= 0.5, removed
     assert accuracy >= 0.93, accuracy

@@ -2,7 +2,7 @@
 
 Train dense VI with its Gaussian prior, then keep the weights with the largest signal-to-noise ratio |mu| / sigma, the
 ones whose posterior has the least density at zero. It is one cut at the end: no training step is sparse. BatchNorm's
-statistics are those of the whole network, so call `statistics.recompute_batchnorm` afterwards; the original does not
+statistics are those of the whole network, so call `batchnorm.recompute_batchnorm` afterwards; the original does not
 train on, but with `optimizer` the loop can.
 """
 
