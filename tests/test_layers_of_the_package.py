@@ -85,9 +85,9 @@ def test_no_module_imports_itself_by_way_of_others():
 def test_the_walk_sees_imports_in_functions_and_relative_ones(tmp_path):
     file = tmp_path / "sample.py"
     file.write_text(
-        "def f():\n    from ssvi.nn import layers\n    from . import elbo\n    from ..kernels import dense\n"
+        "def f():\n    from ssvi.nn import layers\n    from . import loss\n    from ..kernels import dense\n"
     )
-    assert imports("ssvi.inference.sample", file) == {"ssvi.nn.layers", "ssvi.inference.elbo", "ssvi.kernels.dense"}
+    assert imports("ssvi.inference.sample", file) == {"ssvi.nn.layers", "ssvi.inference.loss", "ssvi.kernels.dense"}
 
 
 def test_the_root_has_at_most_ten_files():

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ssvi import allocation, baselines, criteria, flops, kernels, metrics, schedules
-    from ssvi.inference.elbo import ELBO
     from ssvi.inference.evaluate import Evaluation, evaluate
+    from ssvi.inference.loss import ELBO
     from ssvi.inference.predict import predict, predict_samples
     from ssvi.inference.subspace import Move, Subspace, Update
     from ssvi.nn.convert import to_bnn
@@ -51,7 +51,7 @@ __all__ = [
 ]
 
 _HOME = {
-    "inference.elbo": ("ELBO",),
+    "inference.loss": ("ELBO",),
     "inference.evaluate": ("Evaluation", "evaluate"),
     "inference.predict": ("predict", "predict_samples"),
     "inference.subspace": ("Move", "Subspace", "Update"),

@@ -1,6 +1,6 @@
 """The parts of the methods that SSVI is compared with, for your own training loop (docs/methods.md shows each)."""
 
-from ssvi.inference import mask_sampler, sghmc, sgld, spike_and_slab
+from ssvi.inference import mask_sampler, samplers, spike_and_slab
 from ssvi.methods import group_vd, sbp, snr_prune, vd
 from ssvi.nn import batchnorm, gates, reach
 
@@ -10,9 +10,8 @@ __all__ = [
     "group_vd",
     "mask_sampler",
     "reach",
+    "samplers",
     "sbp",
-    "sghmc",
-    "sgld",
     "snr_prune",
     "spike_and_slab",
     "vd",

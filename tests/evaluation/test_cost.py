@@ -9,7 +9,7 @@ import ssvi
 from ssvi import flops
 from ssvi.evaluation import FinishedRun
 from ssvi.evaluation.cost import cost, weights
-from ssvi.inference.mixture import Mixture
+from ssvi.inference.predict import Mixture
 from ssvi.nn.layers import posteriors
 
 

@@ -9,7 +9,7 @@ from small_runs import finished
 
 from ssvi.evaluation import FinishedRun, answer, threshold
 from ssvi.evaluation.decisions import choose
-from ssvi.inference.outputs import Outputs
+from ssvi.inference.evaluate import Outputs
 
 
 def test_the_threshold_answers_95_percent_of_what_is_right():

@@ -9,7 +9,7 @@ from small_runs import finished
 from ssvi.data import DataError
 from ssvi.evaluation import FinishedRun, evaluate_ood
 from ssvi.evaluation.ood import compare_outputs, file_name, in_channels, ood_images
-from ssvi.inference.outputs import Outputs
+from ssvi.inference.evaluate import Outputs
 from ssvi.training.records import without_defaults
 
 LEARNT = {"ssvi": {"density": 0.5}, "vi": {}, "deterministic": {}}

@@ -8,8 +8,8 @@ from torch import nn
 
 import ssvi
 from ssvi import metrics
-from ssvi.inference.evaluate import HEADLINE, evaluate_outputs
-from ssvi.inference.outputs import collect, draw_probabilities
+from ssvi.inference.evaluate import HEADLINE, collect, evaluate_outputs
+from ssvi.inference.predict import draw_probabilities
 
 
 def network(**changes):
@@ -30,8 +30,8 @@ def batches(size):
 
 def test_batches_of_any_size_see_the_same_networks():
     bnn = network()
-    whole, parts = (collect(bnn, batches(size), samples=4) for size in (60, 7))
-    assert torch.allclose(whole.drawn, parts.drawn, atol=1e-6)
+    whole, split = (collect(bnn, batches(size), samples=4) for size in (60, 7))
+    assert torch.allclose(whole.drawn, split.drawn, atol=1e-6)
     assert (whole.drawn[0] - whole.drawn[1]).abs().max() > 0.01
 
 

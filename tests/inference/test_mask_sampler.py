@@ -11,9 +11,9 @@ from torch.optim.lr_scheduler import LambdaLR
 
 import ssvi
 from ssvi import data, metrics
-from ssvi.inference.elbo import Terms
+from ssvi.inference.loss import Terms
 from ssvi.inference.mask_sampler import Masks, compact, to_mbnn
-from ssvi.inference.sgld import SGLD
+from ssvi.inference.samplers import SGLD
 from ssvi.nn import gates, models
 from ssvi.nn.layers import posteriors
 

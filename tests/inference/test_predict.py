@@ -1,4 +1,4 @@
-"""Prediction: probabilities averaged over samples of theta, and their evaluation."""
+"""Prediction: probabilities averaged over samples of theta or over the networks of a mixture, and their evaluation."""
 
 import pytest
 import torch
@@ -6,6 +6,7 @@ from torch import nn
 
 import ssvi
 from ssvi import metrics
+from ssvi.inference.predict import Mixture
 
 
 def test_predict_averages_probabilities_over_weights_shared_by_the_batch():
@@ -53,3 +54,20 @@ def test_evaluate_is_the_metrics_of_the_averaged_probabilities():
     assert point.nll == pytest.approx(metrics.nll(probs, y), rel=1e-5)
     assert (point.samples, point.mutual_information) == (1, pytest.approx(0.0, abs=1e-6))
     assert 0 < result.mutual_information < result.entropy
+
+
+def test_probabilities_are_averaged_and_not_logits():
+    torch.manual_seed(0)
+    nets = [nn.Linear(4, 3).double() for _ in range(3)]
+    x = 3 * torch.randn(5, 4, dtype=torch.float64)
+    mixture = Mixture(nets)
+    want = sum(net(x).softmax(-1) for net in nets) / 3
+    torch.testing.assert_close(mixture(x).softmax(-1), want)
+    torch.testing.assert_close(mixture.each(x)[1], nets[1](x).softmax(-1))
+    of_logits = (sum(net(x) for net in nets) / 3).softmax(-1)
+    assert not torch.allclose(of_logits, want, atol=1e-3)
+
+
+def test_a_mixture_of_nothing_is_refused():
+    with pytest.raises(ValueError, match="members is empty"):
+        Mixture([])

@@ -12,7 +12,7 @@ from torch import nn
 
 from ssvi.allocation import uniform
 from ssvi.data import load
-from ssvi.inference.sghmc import SGHMC
+from ssvi.inference.samplers import SGHMC
 from ssvi.inference.spike_and_slab import SpikeAndSlab, inv_temperature
 from ssvi.nn.models import mlp
 

@@ -9,7 +9,7 @@ from small_runs import train
 
 import ssvi
 from ssvi.evaluation import FinishedRun, evaluate_run
-from ssvi.inference.mixture import Mixture
+from ssvi.inference.predict import Mixture
 from ssvi.methods import NAMES, about
 from ssvi.methods.states import state_gap
 from ssvi.nn import models

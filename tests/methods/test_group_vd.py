@@ -14,8 +14,8 @@ import ssvi
 from ssvi import schedules
 from ssvi.data import load
 from ssvi.math import gaussian
+from ssvi.math.log_uniform import normal_kl
 from ssvi.methods import group_vd
-from ssvi.methods.vd import log_uniform_kl
 from ssvi.nn.gates import gates
 from ssvi.nn.models import ResNet, lenet, mlp
 
@@ -126,13 +126,13 @@ def test_it_starts_as_the_paper_does():
 def test_kl_is_that_of_weights_and_gates():
     net, _ = network("lenet")
     weights = sum(gaussian.kl(layer.mu, layer.sigma, 1.0).sum() for _, layer in ssvi.layers(net))
-    of_gates = sum(log_uniform_kl(gate.log_alpha).sum() for _, gate in gates(net))
+    of_gates = sum(normal_kl(gate.log_alpha).sum() for _, gate in gates(net))
     torch.testing.assert_close(group_vd.kl(net), weights + of_gates)
     loss = ssvi.ELBO(net, train_size=10, beta=0.5, kl=group_vd.kl)(torch.zeros((), dtype=torch.float64))
     torch.testing.assert_close(loss, 0.05 * (weights + of_gates))
     _, gate = next(iter(gates(net)))
     gate.alive[2] = False
-    torch.testing.assert_close(group_vd.kl(net), weights + of_gates - log_uniform_kl(gate.log_alpha[2]))
+    torch.testing.assert_close(group_vd.kl(net), weights + of_gates - normal_kl(gate.log_alpha[2]))
     with pytest.raises(ValueError, match="to_group_vd"):
         group_vd.kl(ssvi.to_bnn(mlp(), 1.0))
 
@@ -181,9 +181,9 @@ def test_pruned_counts_by_hand():
     net, x = network("lenet")
     small = group_vd.prune(net, x, threshold=2.0)
     first, second, third = (int((gate.log_alpha <= 2).sum()) for _, gate in gates(net))
-    found = {name: layer.posterior for name, layer in ssvi.layers(small)}
-    assert [p.s for p in found.values()] == [first * 9, second * first * 9, third * second * 4, 10 * third]
-    for name, posterior in found.items():
+    pruned = {name: layer.posterior for name, layer in ssvi.layers(small)}
+    assert [p.s for p in pruned.values()] == [first * 9, second * first * 9, third * second * 4, 10 * third]
+    for name, posterior in pruned.items():
         whole = net.get_submodule(name).posterior
         kept = torch.isin(whole.index, posterior.index)
         assert torch.equal(whole.mu[kept], posterior.mu)
@@ -220,8 +220,8 @@ def test_digits():
     x, y = data.normalise(data.test.x), data.test.y
     small = group_vd.prune(net.eval(), x, threshold=0.0)  # a channel is noise where alpha > 1
     probs = ssvi.predict(small, x, 5, generator=torch.Generator().manual_seed(0))
-    parts = [layer.posterior for _, layer in ssvi.layers(small)]
-    removed = 1 - sum(p.s for p in parts) / sum(p.d for p in parts)
+    pruned = [layer.posterior for _, layer in ssvi.layers(small)]
+    removed = 1 - sum(p.s for p in pruned) / sum(p.d for p in pruned)
     accuracy = (probs.argmax(1) == y).double().mean().item()
     assert removed >= 0.5, removed
     assert accuracy >= 0.93, accuracy

@@ -1,135 +1,27 @@
-"""SBP: the truncated log-normal against quadrature, 120 digits and its own distribution function; pruning; digits."""
+"""SBP: draws of its gates against their distribution function; pruning; digits."""
 
 import copy
-import itertools
 import math
 
-import mpmath as mp
 import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
-from scipy import integrate, stats
+from scipy import stats
 from torch import nn
 
 import ssvi
 from ssvi import schedules
 from ssvi.data import load
-from ssvi.math import truncated_lognormal as law
+from ssvi.math.log_uniform import lognormal_kl
 from ssvi.methods import sbp
 from ssvi.nn.gates import gates
 from ssvi.nn.models import ResNet, lenet, mlp
 from ssvi.nn.reach import reachable
 
-MODERATE = list(itertools.product([-20.0, -19.0, -7.0, -1.0, 0.0, 0.3, 5.0], [-3.0, -1.5, 0.0, 0.7, 1.5, 3.0, 5.0]))
-"""(mu, log sigma) that double-precision quadrature can do."""
-MUS = [-20.0, -19.999, -10.0, -1.0, -1e-3, 0.0, 1e-6, 1e-3, 0.05, 0.1, 0.3, 1.0, 2.5, 5.0]
-LOG_SIGMAS = [-20.0, -15.0, -10.0, -7.0, -6.9, -5.0, -3.5, -2.5, -1.8, -1.7, -1.0, 0.0, 0.5, 1.5, 3.0, 5.0]
-WHOLE = list(itertools.product(MUS, LOG_SIGMAS))
-TAIL = [(1.0, -3.5), (5.0, -2.0), (5.0, -20.0), (0.1, -6.0)]
-"""More than 30 sigma beyond the upper bound."""
-
 
 def tensors(pairs, dtype=torch.float64) -> tuple[torch.Tensor, torch.Tensor]:
     return torch.tensor(pairs, dtype=dtype).unbind(1)
-
-
-# The law, by quadrature.
-
-
-def expectation(f, mu: float, log_sigma: float) -> float:
-    """E f(x), x ~ N(mu, sigma^2) cut to [-20, 0], where it has any mass; the density is relative to its largest value."""
-    sigma, peak = math.exp(log_sigma), min(mu, 0.0)
-    width = min(sigma, sigma**2 / max(mu, 1e-300))
-    lower = max(-20.0, peak - 40 * width)
-    upper = min(0.0, peak + 40 * width)
-
-    def density(x: float) -> float:
-        return math.exp(-0.5 * ((x - mu) ** 2 - (peak - mu) ** 2) / sigma**2)
-
-    def integral(g) -> float:
-        points = [p for p in (peak - 5 * width, peak, peak + 5 * width) if lower < p < upper]
-        return integrate.quad(g, lower, upper, points=points or None, epsabs=0, epsrel=1e-11, limit=500)[0]
-
-    mass = integral(density)
-    return integral(lambda x: density(x) / mass * f(x, density(x) / mass))
-
-
-def test_kl_is_the_integral():
-    want = [math.log(20) + expectation(lambda x, q: math.log(q) if q else 0.0, *pair) for pair in MODERATE]
-    torch.testing.assert_close(law.kl(*tensors(MODERATE)), torch.tensor(want, dtype=torch.float64), rtol=0, atol=1e-9)
-
-
-def test_mean_and_snr_are_the_integrals():
-    for pair, mean, snr in zip(MODERATE, law.mean(*tensors(MODERATE)), law.snr(*tensors(MODERATE)), strict=True):
-        first = expectation(lambda x, q: math.exp(x), *pair)
-        variance = expectation(lambda x, q, first=first: (math.exp(x) - first) ** 2, *pair)
-        assert mean.item() == pytest.approx(first, rel=1e-9)
-        assert snr.item() == pytest.approx(first / math.sqrt(variance), rel=1e-6)
-
-
-# The law in float32 over its whole range, against the textbook formulas in 120 digits.
-
-
-def exact(mu: float, log_sigma: float) -> tuple[float, float, float]:
-    """KL, mean and SNR."""
-    mu, sigma = mp.mpf(mu), mp.exp(log_sigma)
-    alpha, beta = (-20 - mu) / sigma, -mu / sigma
-
-    def mass(k: int) -> mp.mpf:
-        return (mp.erfc((k * sigma - beta) / mp.sqrt(2)) - mp.erfc((k * sigma - alpha) / mp.sqrt(2))) / 2
-
-    Z = mass(0)
-    ends = (alpha * mp.npdf(alpha) - beta * mp.npdf(beta)) / (2 * Z)
-    kl = mp.log(20) - mp.log(sigma) - mp.log(Z) - mp.log(2 * mp.pi * mp.e) / 2 - ends
-    first, second = (mp.exp(k * mu + k * k * sigma**2 / 2) * mass(k) / Z for k in (1, 2))
-    return float(kl), float(first), float(first / mp.sqrt(second - first**2))
-
-
-def test_float32_is_exact_over_the_whole_range():
-    mu, log_sigma = tensors(WHOLE, torch.float32)
-    with mp.workdps(120):
-        want = torch.tensor([exact(m, s) for m, s in zip(mu.tolist(), log_sigma.tolist(), strict=True)]).float()
-    torch.testing.assert_close(law.kl(mu, log_sigma), want[:, 0], rtol=1e-6, atol=1e-6)
-    torch.testing.assert_close(law.mean(mu, log_sigma), want[:, 1], rtol=1e-6, atol=0)
-    torch.testing.assert_close(law.snr(mu, log_sigma), want[:, 2], rtol=5e-5, atol=0)
-
-
-def test_values_and_gradients_are_finite_over_the_whole_range():
-    u = torch.tensor([0.0, 1e-12, 0.01, 0.5, 0.99, 1.0]).view(-1, 1)
-    for function in (law.kl, law.mean, law.snr, lambda *phi: law.quantile(u, *phi)):
-        phi = [p.requires_grad_() for p in tensors(WHOLE, torch.float32)]
-        value = function(*phi)
-        assert torch.isfinite(value).all()
-        assert all(torch.isfinite(g).all() for g in torch.autograd.grad(value.sum(), phi))
-
-
-def test_kl_and_its_gradients_are_right_in_the_tail():
-    """Almost exponential with mean sigma^2 / mu: KL = log 20 - log(sigma^2 / mu) - 1."""
-    mu, log_sigma = (p.requires_grad_() for p in tensors([(5.0, -12.0), (2.0, -20.0), (1.0, -15.0)]))
-    kl = law.kl(mu, log_sigma)
-    torch.testing.assert_close(kl, math.log(20) - 2 * log_sigma + mu.log() - 1, rtol=0, atol=1e-8)
-    by_mu, by_log_sigma = torch.autograd.grad(kl.sum(), [mu, log_sigma])
-    torch.testing.assert_close(by_mu, 1 / mu, rtol=1e-7, atol=0)
-    torch.testing.assert_close(by_log_sigma, torch.full_like(mu, -2.0), rtol=1e-7, atol=0)
-
-
-@pytest.mark.parametrize(
-    "pair", [(-19.5, -0.5), (-8.0, 1.0), (-0.3, -1.0), (0.0, -5.0), (0.5, -2.0), (2.0, 4.0), *TAIL]
-)
-def test_gradients(pair):
-    phi = [p.requires_grad_() for p in tensors([pair])]
-    u = torch.rand(7, 1, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    for function in (law.kl, law.mean, lambda *phi: law.quantile(u, *phi).log() * math.exp(-pair[1])):
-        assert torch.autograd.gradcheck(function, phi, eps=1e-7, atol=1e-4, rtol=1e-4)
-
-
-def test_the_two_forms_meet():
-    sigma, u = 0.1, torch.tensor([[0.1], [0.5], [0.9]], dtype=torch.float64)
-    phi = tensors([(30 * sigma * (1 - 1e-9), math.log(sigma)), (30 * sigma * (1 + 1e-9), math.log(sigma))])
-    for function in (law.kl, law.mean, lambda *phi: law.quantile(u, *phi).log(), law.snr):
-        body, tail = function(*phi).unbind(-1)
-        torch.testing.assert_close(body, tail, rtol=5e-5, atol=0)
 
 
 # Draws.
@@ -178,8 +70,8 @@ def test_draws_carry_the_gradient_of_the_mean():
     gate, n = gate_of((-3.0, 0.0), (-0.5, 0.5), (0.3, -1.0), (1.0, -3.5)), 100_000
     want = torch.autograd.grad(gate.mean.sum(), [gate.mu, gate.log_sigma])
     torch.manual_seed(3)
-    found = torch.autograd.grad(gate.draw(n).mean(0).sum(), [gate.mu, gate.log_sigma])
-    for got, right in zip(found, want, strict=True):
+    of_draws = torch.autograd.grad(gate.draw(n).mean(0).sum(), [gate.mu, gate.log_sigma])
+    for got, right in zip(of_draws, want, strict=True):
         torch.testing.assert_close(got, right, rtol=0.02, atol=0)
 
 
@@ -231,12 +123,12 @@ def network(name: str) -> tuple[nn.Module, torch.Tensor]:
 
 def test_kl_of_a_network_is_the_sum_over_its_gates():
     net, _ = network("lenet")
-    want = sum(law.kl(gate.mu, gate.log_sigma).sum() for _, gate in gates(net))
+    want = sum(lognormal_kl(gate.mu, gate.log_sigma).sum() for _, gate in gates(net))
     torch.testing.assert_close(sbp.kl(net), want)
     loss = ssvi.ELBO(net, train_size=10, beta=0.5, kl=sbp.kl)(torch.zeros((), dtype=torch.float64))
     torch.testing.assert_close(loss, want * 0.05)
     _, gate = next(iter(gates(net)))
-    closed = law.kl(gate.mu, gate.log_sigma)[1]
+    closed = lognormal_kl(gate.mu, gate.log_sigma)[1]
     gate.alive[1] = False
     torch.testing.assert_close(sbp.kl(net), want - closed)
     with pytest.raises(ValueError, match="to_sbp"):
@@ -267,9 +159,9 @@ def test_pruned_counts_by_hand():
     net, x = network("lenet")
     small = sbp.prune(net, x)
     first, second, third = (int((gate.snr >= 1).sum()) for _, gate in gates(net))
-    found = [layer.posterior.s for _, layer in ssvi.layers(small)]
-    assert found == [first * 9, second * first * 9, third * second * 4, 10 * third]
-    assert sum(found) == sum(int(mask.sum()) for mask in reachable(small, x).values())
+    counts = [layer.posterior.s for _, layer in ssvi.layers(small)]
+    assert counts == [first * 9, second * first * 9, third * second * 4, 10 * third]
+    assert sum(counts) == sum(int(mask.sum()) for mask in reachable(small, x).values())
 
 
 def test_the_best_channel_of_each_layer_stays():
@@ -306,8 +198,8 @@ def test_digits():
     x, y = data.normalise(data.test.x), data.test.y
     small = sbp.prune(net.eval(), x)
     probs = ssvi.predict(small, x, 5, generator=torch.Generator().manual_seed(0))
-    parts = [layer.posterior for _, layer in ssvi.layers(small)]
-    removed = 1 - sum(p.s for p in parts) / sum(p.d for p in parts)
+    pruned = [layer.posterior for _, layer in ssvi.layers(small)]
+    removed = 1 - sum(p.s for p in pruned) / sum(p.d for p in pruned)
     accuracy = (probs.argmax(1) == y).double().mean().item()
     assert removed >= 0.5, removed
     assert accuracy >= 0.93, accuracy

@@ -26,12 +26,12 @@ def spread(density: float = 1.0, seed: int = 0) -> nn.Module:
 
 def ranked(bnn: nn.Module, names) -> list[tuple[float, int, int]]:
     """(-|mu| / sigma, layer, position) of all weights of these layers, the best first."""
-    found = []
+    ratios = []
     for i, name in enumerate(names):
         p = bnn.get_submodule(name).posterior
         rows = zip(p.mu.tolist(), p.sigma.tolist(), p.index.tolist(), strict=True)
-        found += [(-abs(mu) / sigma, i, position) for mu, sigma, position in rows]
-    return sorted(found)
+        ratios += [(-abs(mu) / sigma, i, position) for mu, sigma, position in rows]
+    return sorted(ratios)
 
 
 def support(bnn: nn.Module) -> dict[str, list[int]]:
@@ -128,6 +128,16 @@ def test_what_cannot_be_pruned_is_an_error_and_changes_nothing():
     assert bnn[0].posterior.s == 54
 
 
+def test_an_optimizer_whose_state_cannot_be_cut_is_an_error_and_changes_nothing():
+    bnn = spread()
+    optimizer = torch.optim.SGD(bnn.parameters(), lr=0.1)
+    optimizer.state[bnn[4].posterior.mu]["rows"] = torch.zeros(7)
+    before = support(bnn)
+    with pytest.raises(ValueError, match="SGD keeps 'rows' in another shape"):
+        snr_prune.prune(bnn, 0.2, optimizer=optimizer)
+    assert support(bnn) == before
+
+
 @pytest.mark.parametrize("name", ["momentum", "adam", "adam, fused", "amsgrad", "rmsprop"])
 def test_training_goes_on_as_if_the_other_weights_were_held_at_zero(name, dense_kernel):
     bnn = spread()
@@ -179,12 +189,12 @@ def with_norms() -> nn.Sequential:
 
 def by_hand(layers, batches) -> list[torch.Tensor]:
     """Mean and variance of both norms' inputs, averaged over the batches, where the first normalises by its batch."""
-    found = []
+    per_batch = []
     for x, (first, norm, second) in zip(batches, layers, strict=True):
         a = first(x)
         b = second(((a - a.mean(0)) / (a.var(0, correction=0) + norm.eps).sqrt() * norm.weight + norm.bias).relu())
-        found.append([a.mean(0), a.var(0), b.mean(0), b.var(0)])
-    return [torch.stack(values).mean(0) for values in zip(*found, strict=True)]
+        per_batch.append([a.mean(0), a.var(0), b.mean(0), b.var(0)])
+    return [torch.stack(values).mean(0) for values in zip(*per_batch, strict=True)]
 
 
 def statistics(net) -> list[torch.Tensor]:

@@ -11,8 +11,7 @@ from ssvi.evaluation.corrupted_images import corrupted_images
 from ssvi.evaluation.finished_run import FinishedRun
 from ssvi.evaluation.progress import Track, quiet
 from ssvi.evaluation.results import CorruptionResult, Estimate
-from ssvi.inference.evaluate import HEADLINE
-from ssvi.inference.outputs import Outputs
+from ssvi.inference.evaluate import HEADLINE, Outputs
 
 SEVERITIES = (1, 2, 3, 4, 5)
 METRICS = ("accuracy", "nll", "brier", "ece", "marginal_calibration_error")

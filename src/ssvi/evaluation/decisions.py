@@ -19,7 +19,7 @@ from ssvi.data.readers.own import SUFFIXES
 from ssvi.evaluation.finished_run import FinishedRun
 from ssvi.evaluation.ood import in_channels
 from ssvi.evaluation.progress import Track, quiet
-from ssvi.inference.outputs import Outputs
+from ssvi.inference.evaluate import Outputs
 
 ANSWERED = 0.95
 """The share of the right answers that the threshold lets through."""

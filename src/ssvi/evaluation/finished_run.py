@@ -15,7 +15,7 @@ from torch import Tensor
 
 from ssvi.data import Batches, DataError, DataSet, Split, load
 from ssvi.evaluation.progress import Track, quiet
-from ssvi.inference.outputs import Outputs, collect
+from ssvi.inference.evaluate import Outputs, collect
 from ssvi.training import model_file
 from ssvi.training.model_file import ModelFileError
 from ssvi.training.recipe import Recipe, RecipeError

@@ -17,7 +17,7 @@ from ssvi.data import DataError, Split, load
 from ssvi.evaluation.finished_run import FinishedRun
 from ssvi.evaluation.progress import Track, quiet
 from ssvi.evaluation.results import Estimate, Histogram, InsideOutside, OODResult
-from ssvi.inference.outputs import Outputs
+from ssvi.inference.evaluate import Outputs
 
 NOISE = "noise"
 """A data set that is always there: the run's own test images, each with its pixels in random order."""

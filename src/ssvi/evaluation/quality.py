@@ -10,9 +10,8 @@ from ssvi.evaluation.cost import cost
 from ssvi.evaluation.finished_run import FinishedRun
 from ssvi.evaluation.progress import Track, quiet
 from ssvi.evaluation.results import Estimate, HardImages, ImageAnswer, Reliability, RiskCoverage, RunEvaluation
-from ssvi.inference.evaluate import HEADLINE, Evaluation, evaluate_outputs
-from ssvi.inference.mixture import Mixture
-from ssvi.inference.outputs import Outputs, collect
+from ssvi.inference.evaluate import HEADLINE, Evaluation, Outputs, collect, evaluate_outputs
+from ssvi.inference.predict import Mixture
 from ssvi.nn.random_tensor import at_mean, is_random
 
 CURVE = 100

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from torch import Tensor, nn
 
-from ssvi.inference.mixture import Mixture
+from ssvi.inference.predict import Mixture
 from ssvi.nn.layers import TWINS, layers
 from ssvi.nn.sparse import SparsePosterior
 

@@ -1,18 +1,65 @@
-"""One evaluation for every network: a loader in, the numbers and their intervals out."""
+"""One evaluation for every network: a loader in, the outputs, the numbers and their intervals out."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
+import torch
 from torch import Tensor, nn
 
 from ssvi import metrics, plotting
-from ssvi.inference.outputs import Loader, Outputs, collect
+from ssvi.inference.predict import draw_probabilities
 from ssvi.plotting import Cell, ReliabilityBins, Series, Table
 
+Loader = Iterable[tuple[Tensor, Tensor]]
 Interval = tuple[float, float]
+
+
+@dataclass(frozen=True, eq=False)
+class Outputs:
+    """Probabilities `drawn` (samples, n, classes), one p(y|x, theta) per theta, and `labels` (n,)."""
+
+    drawn: Tensor
+    labels: Tensor
+
+    @cached_property
+    def probs(self) -> Tensor:
+        """p(y|x) = mean_s p(y|x, theta_s), (n, classes)."""
+        return self.drawn.mean(0)
+
+    @cached_property
+    def entropy(self) -> Tensor:
+        """H[p(y|x)], the whole uncertainty of each prediction in nats, (n,)."""
+        return metrics.predictive_entropy(self.drawn)
+
+    @cached_property
+    def model_uncertainty(self) -> Tensor:
+        """The mutual information of class and theta, (n,): the part that more data could remove."""
+        return metrics.mutual_information(self.drawn)
+
+    @cached_property
+    def data_uncertainty(self) -> Tensor:
+        """mean_s H[p(y|x, theta_s)], (n,): what would remain if theta were known. The two add up to the entropy."""
+        return (self.entropy - self.model_uncertainty).clamp_min(0)
+
+
+def collect(net: nn.Module, loader: Loader, samples: int = 5, seed: int = 0) -> Outputs:
+    """Run a network over a loader, in eval mode; afterwards it is in the mode that it was in before."""
+    was_training, device = net.training, next((p.device for p in net.parameters()), torch.device("cpu"))
+    drawn, labels = [], []
+    try:
+        net.eval()
+        for x, y in loader:
+            drawn.append(draw_probabilities(net, x.to(device), samples, seed).cpu())
+            labels.append(y.cpu())
+    finally:
+        net.train(was_training)
+    if not labels:
+        raise ValueError("loader has no batch, so there is nothing to evaluate: give one with at least one (x, y)")
+    return Outputs(torch.cat(drawn, 1), torch.cat(labels))
+
 
 HEADLINE: dict[str, Callable[[Tensor, Tensor], float]] = {
     "accuracy": metrics.accuracy,

@@ -2,7 +2,7 @@
 ICML 2023 (mBNN).
 
 A mask m_c in {0, 1} on every hidden channel, weights from a Cauchy prior, and a Markov chain over both: SGLD moves the
-weights (`sgld`), Metropolis-Hastings switches channels off (death) and on (birth). The posterior is a handful of states
+weights (`samplers`), Metropolis-Hastings switches channels off (death) and on (birth). The posterior is a handful of states
 of the chain, each a deterministic network with its own channels.
 
 Where we differ from the authors' code: in residual blocks the mask is on the branch and not on the sum (see `gates`);
@@ -22,9 +22,8 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ssvi.inference import masks
-from ssvi.inference.energy import Energy
-from ssvi.inference.mask_trial import try_mask
-from ssvi.inference.masks import State
+from ssvi.inference.loss import Energy
+from ssvi.inference.masks import State, try_mask
 from ssvi.nn.convert import NORMALISATION
 from ssvi.nn.gate_kinds import BinaryGate
 from ssvi.nn.gates import folded, gated, gates

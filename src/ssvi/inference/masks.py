@@ -1,4 +1,6 @@
-"""Masks of channels: their prior, and the probabilities of proposals (birth and death). `mask_sampler` samples with them.
+"""Masks of channels: their prior, the probabilities of proposals (birth and death), and what a mask does on one batch.
+
+`mask_sampler` samples with them.
 
 A mask covers the channels of all layers, one layer after the other. A proposal is a death or a birth with probability 1/2
 each. It takes M ~ U{1, 2, 3} (or as many as there are), and draws M candidates one after the other, without replacement:
@@ -9,11 +11,15 @@ from __future__ import annotations
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+
+from ssvi.nn.convert import NORMALISATION
+from ssvi.nn.gates import Gate
 
 MAX_SWITCHED = 3
 """The largest number of channels that one proposal switches."""
@@ -91,3 +97,56 @@ def _log_total(weights: Tensor, drawn: Iterable[int]) -> float:
     left = weights.clone()
     left[list(drawn)] = -math.inf
     return left.logsumexp(0).item()
+
+
+BatchNLL = Callable[[], Tensor]
+"""A forward pass: the mean negative log-likelihood of a batch under the current masks."""
+
+
+def try_mask(
+    net: nn.Module, gates: Sequence[Gate], mask: Tensor, nll: BatchNLL, *, train_size: int, death: bool
+) -> State:
+    """The state of a mask: the nll under it and, if deaths are to be drawn there, the score of each channel.
+
+    The score is -|g| / 2 with g = d log p(D | m) / dm, where N nll stands for -log p(D | m).
+    """
+    like = next(net.parameters())
+    layer_masks = [m.to(like).requires_grad_(death) for m in mask.split([gate.channels for gate in gates])]
+    score = torch.zeros(len(mask), dtype=torch.float64)
+    with torch.set_grad_enabled(death), undisturbed(net), pinned(gates, layer_masks):
+        value = nll()
+        if death:
+            g = train_size * torch.cat(torch.autograd.grad(value, layer_masks, materialize_grads=True))
+            score = -g.abs().to(score) / 2
+    return State(mask, value.item(), score)
+
+
+@contextmanager
+def pinned(gates: Iterable[Gate], values: Iterable[Tensor]) -> Iterator[None]:
+    """Inside, the gates are pinned at these values."""
+    before = {gate: gate.pinned for gate in gates}
+    try:
+        for gate, value in zip(before, values, strict=True):
+            gate.pinned = value
+        yield
+    finally:
+        for gate, value_before in before.items():
+            gate.pinned = value_before
+
+
+@contextmanager
+def undisturbed(net: nn.Module) -> Iterator[None]:
+    """Inside, normalisation keeps its mode and all else is in eval mode, so that two masks are tried on the same network.
+    At the end the modes and the running statistics are what they were."""
+    modes = {module: module.training for module in net.modules()}
+    norms = {module for module in modes if isinstance(module, NORMALISATION)}
+    statistics = {buffer: buffer.clone() for norm in norms for buffer in norm.buffers(recurse=False)}
+    try:
+        for module in modes.keys() - norms:
+            module.training = False
+        yield
+    finally:
+        for module, mode in modes.items():
+            module.training = mode
+        for buffer, value in statistics.items():
+            buffer.copy_(value)

@@ -1,13 +1,13 @@
-"""Prediction: the average over theta ~ q."""
+"""Prediction: the average of p(y | x, theta) over theta, drawn from a posterior or kept in a mixture of networks."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 import torch
 from torch import Tensor, nn
 
-from ssvi.nn.random_tensor import at_sample
+from ssvi.nn.random_tensor import at_sample, is_random
 
 
 def softmax(logits: Tensor) -> Tensor:
@@ -31,8 +31,7 @@ def predict_samples(
     its own noise instead (local reparameterisation, as in training). `link` maps the network's output to what is
     averaged: softmax for classes; pass `lambda y: y` for regression. Call `bnn.eval()` first if it has BatchNorm.
     """
-    if samples < 1:
-        raise ValueError(f"samples={samples!r} must be at least 1: it is the number of draws theta ~ q")
+    _check_samples(samples)
     if local:
         return torch.stack([link(bnn(x)) for _ in range(samples)])
     drawn = []
@@ -53,3 +52,46 @@ def predict(
 ) -> Tensor:
     """p(y | x) = 1/N sum_n p(y | x, theta_n), theta_n ~ q: probabilities are averaged, not logits (Section 2)."""
     return predict_samples(bnn, x, samples, link=link, local=local, generator=generator).mean(0)
+
+
+class Mixture(nn.Module):
+    """p(y|x) = 1/M sum_m p(y|x, theta_m) over M networks. Probabilities are averaged, not logits.
+
+    It is a network like any other: its output is log p(y|x), so that softmax and cross-entropy work as usual.
+    """
+
+    def __init__(self, members: Iterable[nn.Module]) -> None:
+        super().__init__()
+        self.members = nn.ModuleList(members)
+        if not len(self.members):
+            raise ValueError("members is empty: a mixture averages the predictions of at least one network")
+
+    def each(self, x: Tensor) -> Tensor:
+        """p(y|x, theta_m) of every network, (members, batch, classes)."""
+        return torch.stack([softmax(member(x)) for member in self.members])
+
+    def forward(self, x: Tensor) -> Tensor:
+        """log p(y|x), (batch, classes): logits whose softmax is the average probability."""
+        return self.each(x).mean(0).log()
+
+
+@torch.no_grad()
+def draw_probabilities(net: nn.Module, x: Tensor, samples: int = 5, seed: int = 0) -> Tensor:
+    """p(y|x, theta_s) for a batch, (samples, batch, classes). Every evaluation of this package draws here.
+
+    The same seed gives the same thetas for every batch and every data set, so the samples are `samples` fixed networks.
+    A network without random weights has one sample: a deterministic one, or a Bayesian one inside `at_mean` or
+    `at_sample`. A mixture has one of each of its networks. Call `net.eval()` first.
+    """
+    _check_samples(samples)
+    if isinstance(net, Mixture):
+        return net.each(x)
+    if not is_random(net):
+        return softmax(net(x)).unsqueeze(0)
+    generator = torch.Generator(x.device).manual_seed(seed)
+    return predict_samples(net, x, samples, generator=generator)
+
+
+def _check_samples(samples: int) -> None:
+    if samples < 1:
+        raise ValueError(f"samples={samples!r} must be at least 1: it is the number of draws theta ~ q")

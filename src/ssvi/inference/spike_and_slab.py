@@ -2,8 +2,8 @@
 
 SGHMC samples the weights under a spike-and-slab prior whose indicators are averaged by stochastic approximation, and
 magnitude pruning takes every sparse layer to a density set in advance. The prior shapes the weights; the schedule of
-the pruning alone decides how many are zero. It is dense in memory:
-rho, k0, k1, the mask and the velocity have d entries per layer.
+the pruning alone decides how many are zero. It is dense in memory: rho, k0, k1, the mask and the velocity have d
+entries per layer.
 
 Our decisions, where the authors' code differs from their model or the paper says nothing: the densities contain sigma;
 sigma^2 is one number per layer, like delta; adaptation comes before pruning; pruning is exact and not within a
@@ -19,8 +19,8 @@ import torch
 from torch import Tensor, nn
 
 from ssvi.allocation import uniform
-from ssvi.inference.energy import Energy
 from ssvi.inference.layer_prior import Prior, prune_
+from ssvi.inference.loss import Energy
 from ssvi.nn.layers import TWINS
 from ssvi.schedules import Schedule
 

@@ -16,8 +16,7 @@ from torch.optim import Optimizer
 from ssvi import criteria, schedules
 from ssvi.inference import addition as additions
 from ssvi.inference.addition import ScoreCollector
-from ssvi.inference.optimizer_state import check_optimizers
-from ssvi.inference.update import Move, Update, plan_layer
+from ssvi.inference.update import Move, Update, check_optimizers, plan_layer
 from ssvi.nn.layers import posteriors
 from ssvi.nn.sparse import SparsePosterior
 

@@ -1,12 +1,15 @@
 """One update of gamma (Algorithm 1): plan the new support of every layer first, then carry the plans out.
 
-Planning changes nothing. So an error in any layer leaves the whole network as it was.
+Planning changes nothing. So an error in any layer leaves the whole network as it was. Gradients and the optimisers'
+numbers for each live weight move together with its mu and rho.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -15,7 +18,6 @@ from torch.optim import Optimizer
 from ssvi.criteria import Criterion
 from ssvi.inference import distributed
 from ssvi.inference.addition import AdditionScores, top_k
-from ssvi.inference.optimizer_state import tensors_per_weight
 from ssvi.nn.posterior import SparseGaussian
 from ssvi.nn.sparse import SparsePosterior, realign
 
@@ -130,3 +132,40 @@ def _check_removal(name: str, score: Tensor, s: int) -> None:
             f"removal: NaN among the scores of layer {name!r}; nothing was changed. "
             "Lower the learning rate, clip gradients, or look for NaN in the input"
         )
+
+
+def tensors_per_weight(posterior: SparsePosterior, optimizers: Sequence[Optimizer]) -> list[Tensor]:
+    """All tensors with one number per live weight that are not parameters: gradients, momentum, Adam's moments, ..."""
+    gradients = [parameter.grad for parameter in posterior.per_weight() if parameter.grad is not None]
+    return gradients + [state[key] for state, key in moments_per_weight(posterior, optimizers)]
+
+
+def moments_per_weight(posterior: SparsePosterior, optimizers: Sequence[Optimizer]) -> list[tuple[dict[str, Any], str]]:
+    """Where the optimisers keep one number per live weight: the state of a parameter, and a key of it.
+
+    Single numbers, like Adam's step, need not follow when the support changes.
+    """
+    places = []
+    for optimizer, parameter in itertools.product(optimizers, posterior.per_weight()):
+        state = optimizer.state.get(parameter, {})
+        for key, value in state.items():
+            if torch.is_tensor(value) and value.shape == parameter.shape:
+                places.append((state, key))
+            elif (torch.is_tensor(value) and value.numel() > 1) or isinstance(value, (list, tuple, dict)):
+                raise ValueError(
+                    f"{type(optimizer).__name__} keeps {key!r} in another shape than its parameter, so it cannot follow "
+                    "a change of the support: take an optimiser with state per weight (SGD, Adam, AdamW, ...)"
+                )
+    return places
+
+
+def check_optimizers(optimizers: Sequence[Optimizer], posteriors: Mapping[str, SparsePosterior]) -> None:
+    """Refuse optimisers that do not train every parameter of these posteriors."""
+    trained = {p for optimizer in optimizers for group in optimizer.param_groups for p in group["params"]}
+    for layer, posterior in posteriors.items():
+        for name, parameter in posterior.named_parameters():
+            if parameter.requires_grad and parameter not in trained:
+                raise ValueError(
+                    f"optimizer does not hold {layer}.posterior.{name}: build it from the parameters of the "
+                    "converted network, e.g. torch.optim.SGD(bnn.parameters(), lr=...)"
+                )

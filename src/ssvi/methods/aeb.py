@@ -12,7 +12,7 @@ from itertools import product as combinations
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from ssvi.inference.sghmc import SGHMC
+from ssvi.inference.samplers import SGHMC
 from ssvi.inference.spike_and_slab import SpikeAndSlab, inv_temperature
 from ssvi.methods import common, states
 from ssvi.methods.base import About

@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from ssvi import schedules
-from ssvi.inference.elbo import ELBO
+from ssvi.inference.loss import ELBO
 from ssvi.inference.subspace import Subspace
 from ssvi.methods.groups import Bound, Descent, KeepDense, Posterior, SpreadDescent, Updates
 from ssvi.methods.job import AfterStep, Job, Loss, PlainNLL, Training, Work

@@ -42,10 +42,10 @@ def to_group_vd(net: Net, sigma_init: float = math.exp(-4.5)) -> Net:
 
 def normal_gates(net: nn.Module) -> dict[str, NormalGate]:
     """The gates of a network from `to_group_vd`, by the name of the module that they are on."""
-    found = {name: gate for name, gate in gates(net) if isinstance(gate, NormalGate)}
-    if not found:
+    by_name = {name: gate for name, gate in gates(net) if isinstance(gate, NormalGate)}
+    if not by_name:
         raise ValueError("net has no normal gate: make it with group_vd.to_group_vd(net); it needs two layers at least")
-    return found
+    return by_name
 
 
 def kl(net: nn.Module) -> Tensor:
@@ -64,10 +64,10 @@ def prune(net: Net, x: Tensor, threshold: float = 3.0) -> Net:
         x: inputs like those of the network.
         threshold: 3 is that of `vd`. The authors choose one for each layer by looking at the histogram of log alpha.
     """
-    made = copy.deepcopy(net)
-    for gate in normal_gates(made).values():
+    pruned = copy.deepcopy(net)
+    for gate in normal_gates(pruned).values():
         gate.close_below(-threshold, -gate.log_alpha)
-    return sparsified(made, reachable(made, x))
+    return sparsified(pruned, reachable(pruned, x))
 
 
 # ---- the method ------------------------------------------------------------------------------------------------------

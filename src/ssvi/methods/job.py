@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 
-from ssvi.inference.elbo import Terms
+from ssvi.inference.loss import Terms
 from ssvi.methods.settings import Settings
 
 S_co = TypeVar("S_co", bound=Settings, covariant=True)

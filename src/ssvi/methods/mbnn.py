@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from ssvi.inference.mask_sampler import Masks, compact, to_mbnn
-from ssvi.inference.sgld import SGLD
+from ssvi.inference.samplers import SGLD
 from ssvi.methods import common, states
 from ssvi.methods.base import About
 from ssvi.methods.groups import Chain

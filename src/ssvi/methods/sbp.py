@@ -21,7 +21,7 @@ from typing import TypeVar
 import torch
 from torch import Tensor, nn
 
-from ssvi.math import truncated_lognormal
+from ssvi.math import log_uniform
 from ssvi.methods import common
 from ssvi.methods.base import About
 from ssvi.methods.groups import Bound, SpreadDescent
@@ -41,17 +41,17 @@ def to_sbp(net: Net) -> Net:
 
 def log_normal_gates(net: nn.Module) -> dict[str, LogNormalGate]:
     """The gates of a network from `to_sbp`, by the name of the module that they are on."""
-    found = {name: gate for name, gate in gates(net) if isinstance(gate, LogNormalGate)}
-    if not found:
+    by_name = {name: gate for name, gate in gates(net) if isinstance(gate, LogNormalGate)}
+    if not by_name:
         raise ValueError("net has no log-normal gate: make it with sbp.to_sbp(net); it needs two layers at least")
-    return found
+    return by_name
 
 
 def kl(net: nn.Module) -> Tensor:
     """KL(q || p) of the whole network, in place of `ssvi.kl`; differentiable. The weights have none."""
-    found = log_normal_gates(net).values()
-    mu, log_sigma = (torch.cat(parts) for parts in zip(*(gate.phi for gate in found), strict=True))  # many small ones
-    return (truncated_lognormal.kl(mu, log_sigma) * torch.cat([gate.alive for gate in found])).sum()
+    of_layers = log_normal_gates(net).values()
+    mu, log_sigma = (torch.cat(values) for values in zip(*(gate.phi for gate in of_layers), strict=True))
+    return (log_uniform.lognormal_kl(mu, log_sigma) * torch.cat([gate.alive for gate in of_layers])).sum()
 
 
 @torch.no_grad()
@@ -66,10 +66,10 @@ def prune(net: Net, x: Tensor, threshold: float = 1.0) -> Net:
         x: inputs like those of the network.
         threshold: 1 is the paper's: the noise is as strong as the signal.
     """
-    made = copy.deepcopy(net)
-    for gate in log_normal_gates(made).values():
+    pruned = copy.deepcopy(net)
+    for gate in log_normal_gates(pruned).values():
         gate.close_below(threshold, gate.snr)
-    return sparsified(made, reachable(made, x))
+    return sparsified(pruned, reachable(pruned, x))
 
 
 # ---- the method ------------------------------------------------------------------------------------------------------

@@ -2,16 +2,16 @@
 
 Train dense VI with its Gaussian prior, then keep the weights with the largest signal-to-noise ratio |mu| / sigma, the
 ones whose posterior has the least density at zero. It is one cut at the end: no training step is sparse. BatchNorm's
-statistics are those of the whole network, so call `statistics.recompute_batchnorm` afterwards; the original does not
+statistics are those of the whole network, so call `batchnorm.recompute_batchnorm` afterwards; the original does not
 train on, but with `optimizer` the loop can.
 """
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -19,6 +19,7 @@ from torch.optim import Optimizer
 
 from ssvi.allocation import uniform
 from ssvi.inference.addition import top_k
+from ssvi.inference.update import moments_per_weight
 from ssvi.math import gaussian
 from ssvi.methods import common
 from ssvi.methods.base import About
@@ -60,8 +61,9 @@ def prune(
     choose = _by_layer if scope == "layer" else _global
     keeps = choose(scores, counts, density)
     optimizers = [] if optimizer is None else [optimizer] if isinstance(optimizer, Optimizer) else list(optimizer)
-    for posterior, keep in zip(sparse.values(), keeps, strict=True):
-        _cut(posterior, keep, optimizers)
+    moments = [moments_per_weight(posterior, optimizers) for posterior in sparse.values()]  # an error changes nothing
+    for posterior, keep, places in zip(sparse.values(), keeps, moments, strict=True):
+        _cut(posterior, keep, places)
 
 
 def sparse_gaussians(bnn: nn.Module, dense: Sequence[str]) -> dict[str, SparseGaussian]:
@@ -73,12 +75,12 @@ def sparse_gaussians(bnn: nn.Module, dense: Sequence[str]) -> dict[str, SparseGa
         if not any(fnmatchcase(name, pattern) for name in users):
             raise ValueError(f"dense={pattern!r} matches no Bayesian layer: there are {', '.join(users)}")
     spared = {layer.posterior for name, layer in users.items() if any(fnmatchcase(name, p) for p in dense)}
-    found = {name: p for name, p in posteriors(bnn).items() if isinstance(p, SparseGaussian) and p not in spared}
-    if not found:
+    sparse = {name: p for name, p in posteriors(bnn).items() if isinstance(p, SparseGaussian) and p not in spared}
+    if not sparse:
         raise ValueError(
             f"dense={tuple(dense)!r} leaves no Gaussian layer to prune: name fewer, or convert with to_bnn"
         )
-    return found
+    return sparse
 
 
 def _snr(name: str, posterior: SparseGaussian) -> Tensor:
@@ -114,15 +116,13 @@ def _global(scores: dict[str, Tensor], counts: list[int], density: float) -> lis
     return [part.nonzero().flatten() for part in kept.split(sizes)]
 
 
-def _cut(posterior: SparseGaussian, keep: Tensor, optimizers: Sequence[Optimizer]) -> None:
+def _cut(posterior: SparseGaussian, keep: Tensor, moments: Sequence[tuple[dict[str, Any], str]]) -> None:
     """Restrict a posterior, and with it all else that has a number per live weight: gradients and optimiser state."""
-    per_weight = list(posterior.per_weight())
-    gradients = [parameter.grad for parameter in per_weight]
-    for optimizer, parameter in itertools.product(optimizers, per_weight):
-        state = optimizer.state.get(parameter, {})
-        state |= {k: v[keep] for k, v in state.items() if torch.is_tensor(v) and v.shape == parameter.shape}
+    gradients = [(parameter, parameter.grad) for parameter in posterior.per_weight()]
+    for state, key in moments:
+        state[key] = state[key][keep]
     posterior.restrict_to(keep)
-    for parameter, gradient in zip(per_weight, gradients, strict=True):
+    for parameter, gradient in gradients:
         parameter.grad = None if gradient is None else gradient[keep]
 
 

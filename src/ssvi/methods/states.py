@@ -7,7 +7,7 @@ from typing import Any
 from torch import nn
 
 from ssvi import schedules
-from ssvi.inference.mixture import Mixture
+from ssvi.inference.predict import Mixture
 from ssvi.methods.common import with_statistics
 from ssvi.methods.groups import Chain
 from ssvi.methods.job import Job, Training

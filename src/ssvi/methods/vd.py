@@ -23,7 +23,7 @@ import torch
 from torch import Tensor, nn
 
 from ssvi.inference.addition import top_k
-from ssvi.math.log_uniform import CLIP, log_uniform_kl
+from ssvi.math.log_uniform import CLIP, normal_kl
 from ssvi.methods import common
 from ssvi.methods.base import About
 from ssvi.methods.groups import Bound, KeepDense, Posterior, SpreadDescent
@@ -45,10 +45,10 @@ def _log_alpha(posterior: SparseGaussian) -> Tensor:
 
 def kl(net: nn.Module) -> Tensor:
     """KL(q || p) of the whole network under the log-uniform prior, in place of `ssvi.kl`; differentiable."""
-    parts = [log_uniform_kl(_log_alpha(p).clamp_max(CLIP)).sum() for p in gaussians(net).values()]
-    if not parts:
+    divergences = [normal_kl(_log_alpha(p).clamp_max(CLIP)).sum() for p in gaussians(net).values()]
+    if not divergences:
         raise ValueError("net has no Gaussian posterior, so no alpha: make it with ssvi.to_bnn(net, 1.0)")
-    return torch.stack(parts).sum()
+    return torch.stack(divergences).sum()
 
 
 @torch.no_grad()

@@ -7,12 +7,10 @@ batch by batch, and `bootstrap` gives the interval of any of them.
 """
 
 from .calibration import Reliability, adaptive_ece, ece, marginal_calibration_error, reliability
-from .classification import accuracy, brier, nll
+from .classification import accuracy, brier, entropy, mutual_information, nll, predictive_entropy
 from .predictions import Predictions
-from .ranking import aupr, auroc, fpr_at_95_tpr
+from .ranking import aupr, aurc, auroc, fpr_at_95_tpr, risk_coverage
 from .resampling import bootstrap
-from .selective import aurc, risk_coverage
-from .uncertainty import entropy, mutual_information, predictive_entropy
 
 __all__ = [
     "Predictions",

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.functional import one_hot
 
 from ._binning import Sorted, edges_of_values, equal_mass, equal_width, fill_bins
-from ._checks import checked_count, checked_predictions
+from .predictions import checked_count, checked_predictions
 
 BINS = 15
 """The number of bins in the papers."""

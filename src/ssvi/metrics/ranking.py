@@ -1,7 +1,9 @@
-"""How well a score separates two kinds of examples, such as out-of-distribution from in-distribution ones.
+"""How well a score orders examples: two kinds of them by any score, or right before wrong answers by certainty.
 
-`scores` is (examples,), higher meaning more like label 1; `labels` is (examples,) of 0 and 1 (or False and True). All
-numbers depend on the order of the scores only, so there is no sigmoid, no scaling and no grid of thresholds. Examples
+The two kinds may be out-of-distribution and in-distribution examples. Then `scores` is (examples,), higher meaning more
+like label 1, and `labels` is (examples,) of 0 and 1 (or False and True).
+
+All numbers depend on the order of the scores only, so there is no sigmoid, no scaling and no grid of thresholds. Examples
 with equal scores count together, because no threshold can separate them.
 """
 
@@ -13,7 +15,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from ._checks import checked_scores
+from .predictions import checked_predictions, checked_scores, checked_vector
 
 
 def auroc(scores: Tensor, labels: Tensor) -> float:
@@ -85,6 +87,14 @@ def fpr_at_95(groups: TieGroups) -> float:
     return float(groups.zeros.cumsum(0)[int(enough.int().argmax())] / groups.zeros.sum())
 
 
+def _with_positive_as_one(scores: Tensor, labels: Tensor, positive: int) -> tuple[Tensor, Tensor]:
+    """Scores and labels, reversed if the class to be found is 0, so that it becomes 1."""
+    if positive not in (0, 1):
+        raise ValueError(f"positive: expected 0 or 1, the label of the class to be found, got {positive!r}")
+    scores, labels = checked_scores(scores, labels)
+    return (scores, labels) if positive else (-scores.double(), 1 - labels)
+
+
 def dense_rank(values: Tensor, descending: bool = False) -> Tensor:
     """0, 1, 2, ... in the order of the values; equal values share a rank."""
     ordered, order = values.sort(descending=descending)
@@ -92,9 +102,46 @@ def dense_rank(values: Tensor, descending: bool = False) -> Tensor:
     return torch.empty_like(order).scatter_(0, order, step.cumsum(0))
 
 
-def _with_positive_as_one(scores: Tensor, labels: Tensor, positive: int) -> tuple[Tensor, Tensor]:
-    """Scores and labels, reversed if the class to be found is 0, so that it becomes 1."""
-    if positive not in (0, 1):
-        raise ValueError(f"positive: expected 0 or 1, the label of the class to be found, got {positive!r}")
-    scores, labels = checked_scores(scores, labels)
-    return (scores, labels) if positive else (-scores.double(), 1 - labels)
+# ---- selective prediction: what the error would be without an answer on the least certain examples --------------------
+
+
+def risk_coverage(probs: Tensor, labels: Tensor, uncertainty: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """The coverages i/n, i = 1..n, and the risk of each: the error rate of the i most certain examples; both (n,).
+
+    `uncertainty` (n,) orders the examples, lowest first; without it 1 - max_k p_ik does. Equally uncertain
+    examples have no order: the risk is its expectation over a random order, so inside a tie of m examples with e errors
+    it is (errors before + j e/m) / (examples before + j), j = 1..m. The last risk is the error rate, 1 - accuracy.
+    """
+    rank, wrong = by_certainty(probs, labels, uncertainty)
+    return torch.arange(1, len(rank) + 1).double() / len(rank), risks(rank, wrong, torch.ones_like(rank))
+
+
+def aurc(probs: Tensor, labels: Tensor, uncertainty: Tensor | None = None) -> float:
+    """The area under the risk-coverage curve, 1/n sum_i risk_i (Geifman & El-Yaniv 2017), between 0 and 1.
+
+    By the expectation over ties it does not depend on the order of the data, and an uncertainty that is the same for
+    all examples has the error rate as its area.
+    """
+    return float(risk_coverage(probs, labels, uncertainty)[1].mean())
+
+
+def by_certainty(probs: Tensor, labels: Tensor, uncertainty: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """The dense rank of each example from the most certain (0), and whether its prediction is wrong; both (n,)."""
+    probs, labels = checked_predictions(probs, labels)
+    wrong = (probs.argmax(1) != labels).double()
+    if uncertainty is None:
+        return dense_rank(probs.amax(1), descending=True), wrong
+    return dense_rank(checked_vector(uncertainty, "uncertainty", len(probs))), wrong
+
+
+def risks(rank: Tensor, wrong: Tensor, weights: Tensor) -> Tensor:
+    """The expected error rate of the first i = 1..sum(weights) examples, each counted as its weight says."""
+    size = torch.bincount(rank, weights.double()).long()
+    errors = torch.bincount(rank, weights * wrong)
+    n = int(size.sum())
+    position = torch.arange(1, n + 1).double()
+    group = torch.bincount(size.cumsum(0), minlength=n + 1)[:n].cumsum(0)  # how many groups end before each position
+    # Errors before a group stay whole numbers this way, as they would not in a running sum of rates.
+    before, errors_before = size.cumsum(0) - size, errors.cumsum(0) - errors
+    inside = (position - before.gather(0, group)) * (errors / size).gather(0, group)
+    return (errors_before.gather(0, group) + inside) / position

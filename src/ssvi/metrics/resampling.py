@@ -8,8 +8,8 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from . import calibration, classification, ranking, selective
-from ._checks import checked_count, checked_integers, checked_scores, checked_tensor
+from . import calibration, classification, ranking
+from .predictions import checked_count, checked_integers, checked_scores, checked_tensor
 
 Metric = Callable[..., float]
 WeightedMetric = Callable[[Tensor], float]
@@ -107,8 +107,8 @@ def _class_wise(*data: Tensor) -> WeightedMetric:
 
 
 def _aurc(*data: Tensor) -> WeightedMetric:
-    rank, wrong = selective.by_certainty(*data)
-    return lambda weights: float(selective.risks(rank, wrong, weights).mean())
+    rank, wrong = ranking.by_certainty(*data)
+    return lambda weights: float(ranking.risks(rank, wrong, weights).mean())
 
 
 def _ranking(curve: Callable[[ranking.TieGroups], float]) -> Callable[..., WeightedMetric]:
@@ -130,6 +130,6 @@ _PREPARED: dict[Metric, Callable[..., WeightedMetric]] = {
     ranking.auroc: _ranking(ranking.area),
     ranking.aupr: _ranking(ranking.average_precision),
     ranking.fpr_at_95_tpr: _ranking(ranking.fpr_at_95),
-    selective.aurc: _aurc,
+    ranking.aurc: _aurc,
 }
 """For each metric of this package: data -> its weighted form, with the data checked and sorted once."""

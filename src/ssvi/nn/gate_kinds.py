@@ -7,8 +7,7 @@ from typing import ClassVar
 import torch
 from torch import Tensor, nn
 
-from ssvi.math import truncated_lognormal
-from ssvi.math.log_uniform import CLIP, log_uniform_kl
+from ssvi.math import log_uniform
 from ssvi.nn.gates import Gate
 
 
@@ -35,7 +34,7 @@ class NormalGate(Gate):
     def kl(self) -> Tensor:
         """KL(q || p) by the approximation of `log_uniform`, summed over the channels that are not removed. It is constant
         beyond log alpha = 8, or sigma would grow without end."""
-        return (log_uniform_kl(self.log_alpha.clamp_max(CLIP)) * self.alive).sum()
+        return (log_uniform.normal_kl(self.log_alpha.clamp_max(log_uniform.CLIP)) * self.alive).sum()
 
     @property
     def mean_of_all(self) -> Tensor:
@@ -72,21 +71,21 @@ class LogNormalGate(Gate):
     @property
     def snr(self) -> Tensor:
         """E theta / sqrt(Var theta) of each channel."""
-        return truncated_lognormal.snr(*self.phi)
+        return log_uniform.lognormal_snr(*self.phi)
 
     def kl(self) -> Tensor:
         """KL(q || p), summed over the channels that are not removed."""
-        return (truncated_lognormal.kl(*self.phi) * self.alive).sum()
+        return (log_uniform.lognormal_kl(*self.phi) * self.alive).sum()
 
     @property
     def mean_of_all(self) -> Tensor:
         """E theta, by its closed form."""
-        return truncated_lognormal.mean(*self.phi)
+        return log_uniform.lognormal_mean(*self.phi)
 
     def draw_all(self, shape: tuple[int, ...], generator: torch.Generator | None = None) -> Tensor:
         """theta at a uniform quantile, differentiable in mu and log sigma."""
         u = torch.rand(shape, generator=generator, dtype=torch.float64, device=self.mu.device)
-        return truncated_lognormal.quantile(u, *self.phi)
+        return log_uniform.lognormal_quantile(u, *self.phi)
 
 
 class BinaryGate(Gate):

@@ -20,7 +20,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from ssvi.errors import UserError
-from ssvi.inference.mixture import Mixture
+from ssvi.inference.predict import Mixture
 from ssvi.nn import models
 from ssvi.nn.convert import to_bnn
 from ssvi.nn.gate_kinds import LogNormalGate, NormalGate

@@ -6,7 +6,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import ssvi
-from ssvi.inference.elbo import Terms
+from ssvi.inference.loss import Terms
 
 
 def test_the_loss_is_nll_plus_beta_kl_over_n():
