@@ -13,7 +13,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ssvi import kernels
-from ssvi.inference.elbo import ELBO
+from ssvi.inference.loss import ELBO
 from ssvi.inference.predict import predict
 from ssvi.inference.subspace import Subspace
 from ssvi.kernels.dense import VARIANCE_FLOOR
