@@ -10,7 +10,7 @@ from torch import nn
 
 import ssvi
 from ssvi import kernels
-from ssvi.cli import doctor
+from ssvi.cli import installation
 from ssvi.kernels import native
 from ssvi.nn.models import BasicBlock, lenet
 
@@ -63,7 +63,7 @@ def test_without_a_compiler_the_dense_kernel_serves_and_says_so_once(monkeypatch
         warnings.simplefilter("error")
         assert bnn(x).shape == (2, 8)
     assert kernels.available() == ("dense",)
-    assert "no: the native kernels were not built" in doctor.findings()["native kernels"]
+    assert "no: the native kernels were not built" in installation.findings()["native kernels"]
     with pytest.raises(RuntimeError, match=r"use\('native'\): the native kernels were not built"):
         kernels.use("native")
 

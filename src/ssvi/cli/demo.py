@@ -12,10 +12,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from ssvi.cli.progress import bar
 from ssvi.cli.tables import grid
 from ssvi.evaluation import FinishedRun, evaluate_corruption, evaluate_ood, evaluate_run, wording
 from ssvi.evaluation.ood import NOISE, file_name
-from ssvi.evaluation.progress import Track, bar
 from ssvi.report import ReportedRun, write_report
 from ssvi.training import recipe_files
 from ssvi.training.epoch_line import EpochLine
@@ -47,7 +47,7 @@ def demo_command(out: Path, epochs: int) -> None:
     _train(epochs, folder, console)
     runs = [FinishedRun(folder / name) for name in METHODS]
     for run in runs:
-        _evaluate(run, bar)
+        _evaluate(run)
     report = write_report(runs, folder / "report.html")
     console.print(comparison(report.runs))
     console.print(_ratios(report.runs))
@@ -74,11 +74,11 @@ def _train(epochs: int, folder: Path, console: Console) -> None:
             finish(run)
 
 
-def _evaluate(run: FinishedRun, track: Track) -> None:
+def _evaluate(run: FinishedRun) -> None:
     """What `ssvi evaluate`, `ssvi ood --data noise` and `ssvi corrupt` do."""
-    run.write("evaluation.json", evaluate_run(run, SAMPLES, track=track))
-    run.write(file_name(NOISE), evaluate_ood(run, (NOISE,), SAMPLES, track=track)[NOISE])
-    run.write("corruption.json", evaluate_corruption(run, SAMPLES, cache=False, track=track))
+    run.write("evaluation.json", evaluate_run(run, SAMPLES, track=bar))
+    run.write(file_name(NOISE), evaluate_ood(run, (NOISE,), SAMPLES, track=bar)[NOISE])
+    run.write("corruption.json", evaluate_corruption(run, SAMPLES, cache=False, track=bar))
 
 
 ROWS: dict[str, Callable[[ReportedRun], str]] = {

@@ -9,7 +9,7 @@ from typing import Any
 import click
 from rich.table import Table
 
-from ssvi.cli.options import open_run, run_argument
+from ssvi.cli.options import json_option, open_run, run_argument
 from ssvi.cli.tables import grid, show
 from ssvi.evaluation import agreement, layer_rows, wording
 from ssvi.evaluation.layers import TEXTBOOK
@@ -23,7 +23,7 @@ from ssvi.training.records import to_plain
 @click.option(
     "--rate", type=click.FloatRange(0, 1), help="share of live weights that the criteria remove [the recipe's]"
 )
-@click.option("--json", "as_json", is_flag=True, help="for machines")
+@json_option
 def inspect_command(run: Path, rate: float | None, as_json: bool) -> None:
     """What training made of each layer of RUN, and whether the removal criteria agree on it."""
     finished = open_run(run)

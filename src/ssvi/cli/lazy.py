@@ -24,7 +24,7 @@ COMMANDS = {
         "Train a RECIPE by several methods, densities and seeds, and print the tables of the paper.",
     ),
     "corrupt": (
-        "ssvi.cli.corrupt:corrupt_command",
+        "ssvi.cli.evaluate:corrupt_command",
         "Quality of RUN under the 15 common corruptions at 5 severities.",
     ),
     "demo": (
@@ -32,7 +32,7 @@ COMMANDS = {
         "Two minutes, offline: SSVI at 95 % sparsity against dense variational inference on handwritten digits.",
     ),
     "doctor": (
-        "ssvi.cli.doctor:doctor_command",
+        "ssvi.cli.installation:doctor_command",
         "Tell what this installation has: versions, threads, kernels, and what is missing.",
     ),
     "evaluate": (
@@ -44,16 +44,16 @@ COMMANDS = {
         "What training made of each layer of RUN, and whether the removal criteria agree on it.",
     ),
     "ood": (
-        "ssvi.cli.ood:ood_command",
-        "Does the uncertainty of RUN tell images that belong to none of its classes?",
+        "ssvi.cli.evaluate:ood_command",
+        "Does the uncertainty of RUN show which images belong to none of its classes?",
     ),
     "predict": (
         "ssvi.cli.predict:predict_command",
         'What RUN says of image files, and of all images in folders: class, probability, uncertainty, or "don\'t know".',
     ),
     "recipes": (
-        "ssvi.cli.recipes:recipes_command",
-        "List the recipes that come with the package, and the data sets it knows.",
+        "ssvi.cli.installation:recipes_command",
+        "List the recipes that come with the package, and the data sets that it knows.",
     ),
     "report": (
         "ssvi.cli.report:report_command",
@@ -64,7 +64,7 @@ COMMANDS = {
         "Train a network by a RECIPE: a name from `ssvi recipes` (default: digits) or the path of a .toml file.",
     ),
     "tune": (
-        "ssvi.cli.tune:tune_command",
+        "ssvi.cli.compare:tune_command",
         "Try the same number of settings for each method, and print the best as tables for the RECIPE.",
     ),
 }

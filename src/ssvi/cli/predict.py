@@ -10,10 +10,10 @@ import click
 from rich.table import Table
 
 from ssvi.cli.options import open_run, run_argument, run_options
+from ssvi.cli.progress import bar
 from ssvi.cli.tables import grid, show
 from ssvi.evaluation import answer, threshold
 from ssvi.evaluation.decisions import Decision, Threshold
-from ssvi.evaluation.progress import bar
 from ssvi.training.records import to_plain, without_defaults
 
 

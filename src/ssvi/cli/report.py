@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 
 from ssvi.cli.options import open_run, run_options
-from ssvi.evaluation.progress import bar
+from ssvi.cli.progress import bar
 from ssvi.report import write_report
 
 

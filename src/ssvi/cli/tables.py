@@ -15,8 +15,6 @@ from ssvi.training.records import to_plain
 WIDE = 160
 """Columns of a table in a pipe or a file, where nobody has set a width: nothing is folded."""
 
-json_option = click.option("--json", "as_json", is_flag=True, help="for machines")
-
 
 def show(result: object, as_json: bool, tables: Callable[[], Iterable[RenderableType]]) -> None:
     """A result (a typed record, or plain values) as JSON, or as the tables and sentences that are made of it."""

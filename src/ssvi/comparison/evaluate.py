@@ -11,7 +11,7 @@ from ssvi.comparison.grid import PlannedRun
 from ssvi.comparison.results import FailedRun, RunResult, evaluated_run, place
 from ssvi.data import DataError
 from ssvi.evaluation import FinishedRun, evaluate_run
-from ssvi.evaluation.progress import Track, quiet
+from ssvi.evaluation.finished_run import Track, quiet
 from ssvi.evaluation.results import RunEvaluation
 from ssvi.methods import about
 from ssvi.training.model_file import ModelFileError

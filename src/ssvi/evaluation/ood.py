@@ -14,8 +14,7 @@ from torch import Tensor
 
 from ssvi import metrics
 from ssvi.data import DataError, Split, load
-from ssvi.evaluation.finished_run import FinishedRun
-from ssvi.evaluation.progress import Track, quiet
+from ssvi.evaluation.finished_run import FinishedRun, Track, quiet
 from ssvi.evaluation.results import Estimate, Histogram, InsideOutside, OODResult
 from ssvi.inference.outputs import Outputs
 

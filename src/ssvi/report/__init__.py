@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ssvi.evaluation import FinishedRun
-from ssvi.evaluation.progress import Track, quiet
+from ssvi.evaluation.finished_run import Track, quiet
 from ssvi.plotting.svg import element
 from ssvi.report import markdown, page
 from ssvi.report.gather import ReportedRun, gather
