@@ -86,9 +86,9 @@ def tune_command(
 ) -> None:  # fmt: skip
     """Try the same number of settings for each method, and print the best as tables for the RECIPE.
 
-    The best trial has the lowest NLL on the validation images; the test images are not used. Where the method does not
-    aim at a density, only trials that are sparse enough count. Finished runs in --out are not trained again; so after
-    Ctrl-C, give the same command again. Every flag below --json overrides a setting of the recipe, for all runs.
+    The best trial has the lowest NLL on the validation images; the test images have no influence. Where sparsity is an
+    outcome and not a setting, only trials that are sparse enough count. Finished runs in --out are not trained again; so
+    after Ctrl-C, give the same command again. Every flag below --json overrides a setting of the recipe, for all runs.
     """
     jobs, folder = jobs or os.cpu_count() or 1, out or Path("tune") / Path(recipe).stem
     chosen = [method for method in _methods(methods) if method in tuned_methods()]
@@ -116,7 +116,7 @@ def _recipe(name: str, method: str, flags: Mapping[str, object], jobs: int) -> R
 
 
 def _train(runs: Sequence[PlannedRun], recipe: str, jobs: int, data_dir: Path | None) -> dict[str, str]:
-    """Train what is missing, with progress bars. Why each run failed, by name; a signal ends the command here."""
+    """Train the missing runs, with progress bars. Why each run failed, by name; after a signal the command ends here."""
     comparison.refuse_changes(runs)
     with Bars(runs) as bars:
         outcome = comparison.train_missing(runs, recipe, jobs, data_dir, bars)

@@ -33,12 +33,16 @@ SAMPLES = 10
     "--out", type=click.Path(path_type=Path), default=Path("out"), show_default=True, help="folder of runs and report"
 )
 @click.option(
-    "--epochs", type=click.IntRange(min=1), default=80, show_default=True, help="passes over the images, each network"
+    "--epochs",
+    type=click.IntRange(min=1),
+    default=80,
+    show_default=True,
+    help="passes over the training images, for each network",
 )
 def demo_command(out: Path, epochs: int) -> None:
     """Two minutes, offline: SSVI at 95 % sparsity against dense variational inference on handwritten digits.
 
-    Trains both networks by the same recipe (chosen on a validation split) into run folders, evaluates them on test
+    Trains both networks by the same recipe, whose settings were chosen on validation images. Evaluates them on test
     images, noise and corrupted images, prints one table, and writes one report.
     """
     torch.set_num_threads(1)  # these layers are too small to share; two threads would mostly wait for each other
@@ -49,7 +53,7 @@ def demo_command(out: Path, epochs: int) -> None:
     for run in runs:
         _evaluate(run)
     report = write_report(runs, folder / "report.html")
-    console.print(comparison(report.runs))
+    console.print(_comparison(report.runs))
     console.print(_ratios(report.runs))
     console.print(
         f"Model card: {report.markdown}\nReport: [bold]{report.html.resolve().as_uri()}[/bold] (open it in a browser)",
@@ -58,7 +62,7 @@ def demo_command(out: Path, epochs: int) -> None:
 
 
 def _train(epochs: int, folder: Path, console: Console) -> None:
-    """Each method into its own run folder, as `ssvi train` does it."""
+    """Train each method into its own run folder, as `ssvi train` does."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console) as progress:
         for name, method in METHODS.items():
@@ -75,7 +79,7 @@ def _train(epochs: int, folder: Path, console: Console) -> None:
 
 
 def _evaluate(run: FinishedRun) -> None:
-    """What `ssvi evaluate`, `ssvi ood --data noise` and `ssvi corrupt` do."""
+    """Do what `ssvi evaluate`, `ssvi ood --data noise` and `ssvi corrupt` do."""
     run.write("evaluation.json", evaluate_run(run, SAMPLES, track=bar))
     run.write(file_name(NOISE), evaluate_ood(run, (NOISE,), SAMPLES, track=bar)[NOISE])
     run.write("corruption.json", evaluate_corruption(run, SAMPLES, cache=False, track=bar))
@@ -100,8 +104,8 @@ def _metric(run: ReportedRun, key: str) -> str:
     return wording.number(key, run.evaluation.metrics[key].value)
 
 
-def comparison(runs: Sequence[ReportedRun]) -> Table:
-    """The table at the end, a column for each network."""
+def _comparison(runs: Sequence[ReportedRun]) -> Table:
+    """The table at the end, with a column for each network."""
     title = f"Handwritten digits, {runs[0].evaluation.examples} test images, {SAMPLES} samples of theta"
     names = [run.what.split(f", {run.recipe.model}")[0] for run in runs]
     return grid(title, ("", *names), [(label, *map(cell, runs)) for label, cell in ROWS.items()])

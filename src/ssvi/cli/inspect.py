@@ -25,7 +25,7 @@ from ssvi.training.records import to_plain
 )
 @json_option
 def inspect_command(run: Path, rate: float | None, as_json: bool) -> None:
-    """What training made of each layer of RUN, and whether the removal criteria agree on it."""
+    """Show each layer of RUN after training, and whether the removal criteria choose the same weights."""
     finished = open_run(run)
     removed = finished.recipe.values.get("rate", Updates.rate) if rate is None else rate
     inspection = Inspection(layer_rows(finished.net), agreement(finished.net, removed))

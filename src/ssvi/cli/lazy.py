@@ -41,7 +41,7 @@ COMMANDS = {
     ),
     "inspect": (
         "ssvi.cli.inspect:inspect_command",
-        "What training made of each layer of RUN, and whether the removal criteria agree on it.",
+        "Show each layer of RUN after training, and whether the removal criteria choose the same weights.",
     ),
     "ood": (
         "ssvi.cli.evaluate:ood_command",

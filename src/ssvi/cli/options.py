@@ -45,7 +45,7 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def open_run(path: Path, data_dir: Path | None = None, threads: int | None = None) -> FinishedRun:
-    """The finished run in this folder; torch then uses so many threads, by default as many as its recipe says."""
+    """The finished run in this folder; torch then uses as many threads as its recipe says, or `threads`."""
     run = FinishedRun(path, data_dir)
     if count := threads or run.recipe.threads:
         torch.set_num_threads(count)

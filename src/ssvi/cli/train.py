@@ -77,7 +77,7 @@ def _new_folder(recipe: str) -> Path:
 
 
 def _train(run: Run, as_json: bool, tensorboard: bool) -> None:
-    """Train to the end or to a signal, and show it: the first of several processes shows for all."""
+    """Train until the end or until a signal. Of several processes only the first shows the progress."""
     first = distributed.rank() == 0
     board = TensorBoard(run.folder.path) if tensorboard and first else None
     with silence() if not first else json_lines() if as_json else training_bar(run) as watch:
@@ -91,7 +91,7 @@ def _train(run: Run, as_json: bool, tensorboard: bool) -> None:
 
 
 def _end(run: Run, as_json: bool) -> None:
-    """How to go on after a signal; else the result."""
+    """After a signal, print how to go on; else evaluate the network on the test images, and print the result."""
     folder = run.folder.path
     if run.interrupted:
         click.echo(
