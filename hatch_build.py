@@ -1,4 +1,4 @@
-"""Compiles the CPU kernels into the package, once per instruction set, with the system's compiler.
+"""Compile the CPU kernels into the package, once per instruction set, with the system's compiler.
 
 Without a compiler the build succeeds with a warning: the package then has no native kernels and the dense one serves.
 """
@@ -41,7 +41,7 @@ def compiler() -> list[str] | None:
 
 
 def compile_all(native: Path, extra: Sequence[str] = ("-O3",)) -> list[Path]:
-    """Builds every library this machine's compiler can build into `native`; the paths of those that it did."""
+    """Build every library that this machine's compiler can build into the folder `native`; returns their paths."""
     cxx = compiler()
     machine = {"amd64": "x86_64", "arm64": "aarch64"}.get(platform.machine().lower(), platform.machine())
     if cxx is None or machine not in TARGETS:
@@ -50,7 +50,7 @@ def compile_all(native: Path, extra: Sequence[str] = ("-O3",)) -> list[Path]:
 
     def compile_one(name: str, march: str) -> Path | None:
         library = native / f"kernels_{name}.so"
-        new = library.with_suffix(".new")  # a running process may hold the old one
+        new = library.with_suffix(".new")  # a running process may have the old one loaded
         command = [*cxx, *FLAGS, *MATH, march, *extra, *sources, "-o", str(new)]
         result = subprocess.run(command, capture_output=True, text=True)
         if result.returncode:

@@ -4,7 +4,7 @@ import pytest
 
 from ssvi.data import DataError
 from ssvi.errors import UserError
-from ssvi.training.guard import TrainingError
+from ssvi.training.epoch_end import TrainingError
 from ssvi.training.model_file import ModelFileError
 from ssvi.training.recipe import RecipeError
 from ssvi.training.records import RecordError

@@ -8,8 +8,8 @@ import pytest
 from ssvi import methods
 from ssvi.evaluation import FinishedRun, evaluate_run
 from ssvi.training import recipe_files
-from ssvi.training.finish import finish
 from ssvi.training.recipe import RecipeError
+from ssvi.training.run import finish
 from ssvi.training.start import resume, start
 
 EXAMPLES = Path(__file__).parent.parent / "examples"

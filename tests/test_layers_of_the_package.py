@@ -112,7 +112,10 @@ def test_only_the_methods_know_the_names_of_methods():
     assert tables == []
 
 
-LOADED = "import sys; {}; print(*sorted({{m.split('.')[1] for m in sys.modules if m.startswith('ssvi.')}}), 'torch' in sys.modules)"
+LOADED = (
+    "import sys; {}; "
+    "print(*sorted({{m.split('.')[1] for m in sys.modules if m.startswith('ssvi.')}}), 'torch' in sys.modules)"
+)
 
 
 @pytest.mark.parametrize(

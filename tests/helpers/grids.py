@@ -5,11 +5,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from ssvi import comparison
-from ssvi.comparison import EvaluatedRun, Outcome, Place, PlannedRun
-from ssvi.comparison.progress import Bars
+from ssvi.comparison import Bars, EvaluatedRun, Outcome, Place, PlannedRun
 from ssvi.evaluation.results import Cost
 from ssvi.training import recipe_files
-from ssvi.training.finish import finish
+from ssvi.training.run import finish
 from ssvi.training.start import start
 
 SMALL = ("--epochs", "1", "--width", "4")

@@ -5,8 +5,8 @@ from functools import cache
 from pathlib import Path
 
 from ssvi.training import recipe_files
-from ssvi.training.finish import finish
 from ssvi.training.recipe import Recipe
+from ssvi.training.run import finish
 from ssvi.training.start import start
 
 

@@ -1,7 +1,6 @@
 """The seam between layers and kernels: who serves, how to choose, and what happens without a compiler."""
 
 import warnings
-from contextlib import nullcontext
 
 import pytest
 import torch
@@ -10,9 +9,9 @@ from torch import nn
 
 import ssvi
 from ssvi import kernels
-from ssvi.cli import installation
+from ssvi.cli.installation import findings
 from ssvi.kernels import native
-from ssvi.nn.models import BasicBlock, lenet
+from ssvi.nn.models import lenet
 
 needs_native = pytest.mark.skipif(not native.available(), reason=str(native.why_not()))
 
@@ -63,18 +62,18 @@ def test_without_a_compiler_the_dense_kernel_serves_and_says_so_once(monkeypatch
         warnings.simplefilter("error")
         assert bnn(x).shape == (2, 8)
     assert kernels.available() == ("dense",)
-    assert "no: the native kernels were not built" in installation.findings()["native kernels"]
+    assert "no: the native kernels were not built" in findings()["native kernels"]
     with pytest.raises(RuntimeError, match=r"use\('native'\): the native kernels were not built"):
         kernels.use("native")
 
 
 def losses(wrap, kernel: str) -> list[tuple[float, int]]:
-    """Training with updates of gamma, from fixed seeds."""
+    """The loss and the number of moved weights of every step: training with updates of gamma, from fixed seeds."""
     torch.manual_seed(0)
     bnn = ssvi.to_bnn(lenet(size=8, width=4), 0.2, keep_dense=("0",))
     optimizer = torch.optim.SGD(bnn.parameters(), lr=0.05, momentum=0.9)
     subspace, elbo = ssvi.Subspace(bnn, optimizer, every=2, rate=0.3), ssvi.ELBO(bnn, train_size=100)
-    forward, found = wrap(bnn), []
+    forward, steps = wrap(bnn), []
     with kernels.use(kernel):
         for seed in range(5):
             torch.manual_seed(seed)
@@ -84,8 +83,8 @@ def losses(wrap, kernel: str) -> list[tuple[float, int]]:
             loss.backward()
             optimizer.step()
             update = subspace.step()
-            found.append((loss.item(), update.count if update else 0))
-    return found
+            steps.append((loss.item(), update.count if update else 0))
+    return steps
 
 
 @pytest.mark.filterwarnings("ignore")  # torch's own, about what it compiles
@@ -104,61 +103,3 @@ def test_a_compiled_network_trains_to_the_same_numbers(kernel, backend):
     compiled = losses(lambda net: torch.compile(net, backend=backend), kernel)
     assert [count for _, count in compiled] == [count for _, count in eager]
     assert [loss for loss, _ in compiled] == pytest.approx([loss for loss, _ in eager], rel=1e-5)
-
-
-def block() -> tuple[nn.Module, torch.Tensor]:
-    """A residual block with statistics that are no longer those of the start, and an input."""
-    torch.manual_seed(0)
-    bnn = ssvi.to_bnn(BasicBlock(8, 16, stride=2), 0.1)
-    x = torch.randn(4, 8, 8, 8)
-    for _ in range(3):
-        bnn(x)
-    return bnn.eval(), x
-
-
-def operators(bnn: nn.Module, x: torch.Tensor) -> list[str]:
-    """The names of our operators that one call runs."""
-    with torch.profiler.profile() as profile:
-        bnn(x)
-    return [event.key for event in profile.key_averages() if event.key.startswith("ssvi::")]
-
-
-@needs_native
-@torch.no_grad()
-def test_a_norm_behind_a_held_layer_costs_no_pass_and_changes_no_number():
-    bnn, x = block()
-    with ssvi.at_sample(bnn):
-        folded = bnn(x)
-        assert "ssvi::sparse_fixed_norm" in operators(bnn, x)
-        assert "ssvi::batch_norm_apply" not in operators(bnn, x)
-        with kernels.use("dense"):
-            torch.testing.assert_close(folded, bnn(x), rtol=1e-4, atol=1e-5)
-            assert operators(bnn, x) == []
-
-
-@needs_native
-@pytest.mark.parametrize("seen", ["gradient", "training", "random", "hook", "hook of the norm", "subclass"])
-def test_whoever_is_to_see_the_layer_alone_sees_it(seen):
-    bnn, x = block()
-    calls = []
-    if seen == "training":
-        bnn.train()
-    if seen.startswith("hook"):
-        for layer in (bnn.conv1, bnn.conv2) if seen == "hook" else (bnn.bn1, bnn.bn2):
-            layer.register_forward_hook(lambda *_: calls.append(1))
-    if seen == "subclass":
-        for layer in (bnn.conv1, bnn.conv2):
-            layer.__class__ = type("Own", (type(layer),), {})
-    with torch.set_grad_enabled(seen == "gradient"), ssvi.at_sample(bnn) if seen != "random" else nullcontext():
-        assert "ssvi::sparse_fixed_norm" not in operators(bnn, x)
-    assert len(calls) == (2 if seen.startswith("hook") else 0)
-
-
-@needs_native
-@pytest.mark.filterwarnings("ignore")
-@torch.no_grad()
-def test_a_compiled_network_predicts_the_same_numbers():
-    torch._dynamo.reset()
-    bnn, x = block()
-    with ssvi.at_mean(bnn):
-        torch.testing.assert_close(torch.compile(bnn, backend="aot_eager")(x), bnn(x))

@@ -10,8 +10,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ssvi.kernels import native
-from ssvi.kernels.native.batchnorm import applied_batch_norm, batch_norm, fused_batch_norm, fused_batch_norm_backward
+from ssvi.kernels import batch_norm, native
+from ssvi.kernels.native.batchnorm import applied_batch_norm, fused_batch_norm, fused_batch_norm_backward, supports
 
 pytestmark = pytest.mark.skipif(not native.available(), reason=str(native.why_not()))
 
@@ -56,6 +56,7 @@ def test_equals_torch(kind: str, shape: tuple[int, ...], residual: bool, relu: b
         x, r = (torch.randn(shape) * 3 + 5).requires_grad_(), torch.randn(shape).requires_grad_()
         inputs = (x, r) if residual else (x,)
         inputs64 = [v.detach().double().requires_grad_() for v in inputs]
+        assert supports(norm, x)
         y = batch_norm(norm, x, residual=r if residual else None, relu=relu)
         y64 = formula(exact, inputs64[0], inputs64[1] if residual else None, relu)
         torch.testing.assert_close(y.double(), y64, rtol=1e-4, atol=1e-4)
@@ -122,9 +123,11 @@ def test_evaluation_equals_torch(shape: tuple[int, ...], kind: str, relu: bool) 
     exact, x, r = copy.deepcopy(norm).double(), torch.randn(shape), torch.randn(shape)
     for residual in (None, r):
         with torch.no_grad():
+            assert supports(norm, x)
             y = batch_norm(norm, x, residual=residual, relu=relu)
             want = formula(exact, x.double(), None if residual is None else residual.double(), relu)
         torch.testing.assert_close(y.double(), want, rtol=1e-5, atol=1e-5)
+    assert not supports(norm, x)
     y = batch_norm(norm, x.requires_grad_(), relu=relu)  # with gradients torch serves
     assert y.requires_grad
 

@@ -9,7 +9,9 @@ import torch
 from torch import Tensor
 
 from ssvi.kernels import native
+from ssvi.kernels.geometry import Geometry
 from ssvi.kernels.native import ops
+from ssvi.kernels.native.structs import Convolution
 
 pytestmark = pytest.mark.skipif(not native.available(), reason=str(native.why_not()))
 
@@ -26,8 +28,8 @@ def noise(shape: tuple[int, ...], seed: int) -> Tensor:
     batch, channels, height, width = shape
     x, s = torch.ones(batch, 1, height, width), channels
     index = torch.arange(s, dtype=torch.int32)
-    layer = [channels, 1, 1, 1, 1, 1, 0, 0, 1, 1, 1]
-    return ops.sparse_draw(x, torch.zeros(s), torch.ones(s), index, None, torch.tensor([seed]), layer)[0].double()
+    conv = Convolution.of(Geometry((channels, 1, 1, 1), (1, 1), (0, 0), (1, 1)))
+    return ops.sparse_draw(x, torch.zeros(s), torch.ones(s), index, None, torch.tensor([seed]), conv)[0].double()
 
 
 def assert_uncorrelated(a: Tensor, b: Tensor) -> None:

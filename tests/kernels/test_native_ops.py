@@ -1,347 +1,216 @@
-"""The native kernels as part of torch: autograd, torch.compile, seeds, threads, processes, memory formats, bad input."""
+"""The native operators against the dense reference in float64, for every instruction set this CPU can run."""
 
 from __future__ import annotations
 
-import multiprocessing
-import threading
-from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
+import numpy as np
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
 from ssvi.kernels import dense, native
 from ssvi.kernels.geometry import Geometry
-from ssvi.kernels.native import ops
-from ssvi.kernels.native.folded import sparse_fixed_norm
+from ssvi.kernels.native import library, ops
+from ssvi.kernels.native.ops import sparse_fixed_norm
+from ssvi.kernels.native.structs import Convolution
 
 pytestmark = pytest.mark.skipif(not native.available(), reason=str(native.why_not()))
 
-CONV = Geometry((6, 4, 3, 3), (1, 1), (1, 1), (1, 1))
-LINEAR = Geometry((10, 12))
+
+@dataclass(frozen=True)
+class Case:
+    batch: int = 5
+    size: tuple[int, int] = (8, 8)
+    channels: tuple[int, int] = (3, 5)
+    kernel: tuple[int, ...] = (3, 3)
+    stride: tuple[int, int] = (1, 1)
+    padding: tuple[int, int] = (1, 1)
+    dilation: tuple[int, int] = (1, 1)
+    groups: int = 1
+    density: float = 0.3
+    threads: int = 1
+
+    @property
+    def geometry(self) -> Geometry:
+        inputs, outputs = self.channels
+        if not self.kernel:
+            return Geometry((outputs, inputs))
+        shape = (outputs, inputs // self.groups, *self.kernel)
+        return Geometry(shape, self.stride, self.padding, self.dilation, self.groups)
+
+    @property
+    def x_shape(self) -> tuple[int, ...]:
+        return (self.batch, self.channels[0], *(self.size if self.kernel else (1, 1)))
+
+    def __str__(self) -> str:
+        changed = {k: v for k, v in vars(self).items() if v != getattr(Case(), k)}
+        return ",".join(f"{k}={v}" for k, v in changed.items()).replace(" ", "") or "default"
 
 
-@pytest.fixture(autouse=True)
-def threads() -> Iterator[object]:
-    before = torch.get_num_threads()
-    torch.manual_seed(0)
-    yield torch.set_num_threads
-    torch.set_num_threads(before)
+LINEAR = Case(kernel=(), channels=(17, 21), density=0.2)
+
+CASES = [
+    *(Case(batch=n) for n in range(1, 34)),
+    *(replace(LINEAR, batch=n) for n in range(1, 34)),
+    *(Case(size=(w, w), threads=2) for w in (1, 2, 3, 4, 5, 7, 12, 14, 16, 17, 28, 32)),
+    *(Case(batch=1, size=(n, m)) for n, m in ((28, 28), (1, 40), (40, 1), (3, 64))),
+    *(Case(kernel=(k, k), padding=(k // 2, k // 2), size=(9, 16)) for k in (1, 2, 3, 5, 7)),
+    *(Case(stride=(s, s), size=(11, 16), threads=2) for s in (1, 2, 3)),
+    *(Case(kernel=(1, 1), padding=(0, 0), stride=(s, s), size=(8, 8)) for s in (1, 2, 3)),
+    Case(stride=(1, 2), padding=(0, 2), dilation=(2, 1), size=(10, 13)),
+    Case(kernel=(2, 3), stride=(3, 1), padding=(3, 0), dilation=(1, 2), size=(7, 9), groups=3, channels=(6, 9)),
+    Case(kernel=(1, 1), padding=(2, 2), size=(4, 4)),  # outputs that see nothing but padding
+    Case(batch=130, channels=(7, 13), size=(4, 4), threads=2),
+    Case(batch=17, channels=(1, 1), density=0.1),  # one live weight
+    Case(channels=(33, 40), density=0.002, size=(16, 16), threads=2),  # empty rows and columns
+    Case(batch=2, channels=(48, 48), size=(70, 70), density=0.05, threads=2),  # planes beyond the cache: bands of rows
+    Case(batch=2, channels=(40, 40), size=(96, 64), stride=(2, 2), density=0.05),
+    replace(LINEAR, batch=300, channels=(70, 90), density=0.05, threads=2),
+    replace(LINEAR, batch=200, channels=(1600, 24), density=0.02, threads=2),  # wider than the cache
+]
 
 
-def parameters(geometry: Geometry, density: float = 0.3) -> tuple[Tensor, Tensor, Tensor]:
-    s = round(density * geometry.d)
-    index = torch.randperm(geometry.d)[:s].sort().values.int()
-    return torch.randn(s).requires_grad_(), (torch.rand(s) + 0.1).requires_grad_(), index
+@pytest.fixture(params=[path.stem.removeprefix("kernels_") for path in library.candidates()])
+def isa(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
+    """Runs the test with each library in turn."""
+    compiled = library.open_library(library.DIRECTORY / f"kernels_{request.param}.so")
+    monkeypatch.setattr(library, "_load", lambda: (compiled, request.param))
+    monkeypatch.setattr("ssvi.kernels.native.passes._cache", {})  # offsets depend on the length of a vector
+    return request.param
 
 
-def images(batch: int = 5, geometry: Geometry = CONV) -> Tensor:
-    shape = (batch, geometry.shape[1] * geometry.groups, 9, 8) if geometry.ndim else (batch, geometry.shape[1])
-    return torch.randn(shape).requires_grad_()
+@dataclass
+class Layer:
+    """The tensors of a case."""
+
+    x: Tensor
+    mu: Tensor
+    sigma2: Tensor
+    index: Tensor
+    bias: Tensor
+    grad_y: Tensor
+    geometry: Geometry
+
+    @staticmethod
+    def of(case: Case) -> Layer:
+        generator = torch.Generator().manual_seed(3)
+        geometry = case.geometry
+        s = max(1, round(case.density * geometry.d))
+        index = torch.randperm(geometry.d, generator=generator)[:s].sort().values.int()
+        x = torch.randn(case.x_shape, generator=generator)
+        mu, sigma2 = torch.randn(s, generator=generator), torch.rand(s, generator=generator) + 0.01
+        bias = torch.randn(geometry.shape[0], generator=generator)
+        grad_y = torch.randn(Convolution.of(geometry).out_shape(x.shape), generator=generator)
+        return Layer(x, mu, sigma2, index, bias, grad_y, geometry)
+
+    def moments(self) -> tuple[Tensor, Tensor]:
+        x = self.x.double().flatten(1) if self.geometry.ndim == 0 else self.x.double()
+        moments = dense.moments(
+            x, self.mu.double(), self.sigma2.double(), self.index, self.geometry, self.bias.double()
+        )
+        return tuple(m.view(self.grad_y.shape) for m in moments)  # type: ignore[return-value]
+
+    def pull_back(self, weight: Tensor, grad_y: Tensor) -> Tensor:
+        """sum_k weight_k grad_y_k, for every input: the gradient of a dense product to x."""
+        x = torch.zeros_like(self.x, dtype=torch.float64).requires_grad_()
+        x_in = x.flatten(1) if self.geometry.ndim == 0 else x
+        y = dense.fixed(x_in, weight.double(), self.index, self.geometry)
+        (grad,) = torch.autograd.grad(y, x, grad_y.view_as(y))
+        return grad
+
+    def gather(self, x: Tensor, grad_y: Tensor) -> Tensor:
+        """sum_n grad_y_n x_n at every live weight."""
+        if self.geometry.ndim == 0:
+            x, grad_y = x.flatten(1), grad_y.flatten(1)
+        return self.geometry.weight_gradient(x, grad_y).flatten()[self.index.long()]
 
 
-@pytest.mark.parametrize("geometry", [CONV, LINEAR], ids=["conv", "linear"])
-def test_opcheck(geometry: Geometry) -> None:
-    mu, sigma2, index = parameters(geometry)
-    x = images(geometry=geometry).detach()
-    x = (x if geometry.ndim else x[:, :, None, None]).requires_grad_()
-    bias, seed, layer = torch.randn(geometry.shape[0], requires_grad=True), torch.tensor([7]), native.layer_of(geometry)
-    torch.library.opcheck(ops.sparse_draw, (x, mu, sigma2, index, bias, seed, layer))
-    torch.library.opcheck(ops.sparse_draw, (x.detach(), mu, sigma2, index, None, seed, layer))
-    torch.library.opcheck(ops.sparse_fixed, (x, mu, index, bias, layer))
-    y, t = ops.sparse_draw(x, mu, sigma2, index, bias, seed, layer)
-    plain = [v.detach() for v in (y, x, t, mu, sigma2)]
-    torch.library.opcheck(ops.sparse_draw_backward, (*plain, index, layer, True))
-    torch.library.opcheck(ops.sparse_fixed_backward, (plain[0], plain[1], plain[3], index, layer, False))
-
-
-def norm_behind(channels: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Weight, shift, mean and variance."""
-    return torch.randn(channels), torch.randn(channels), torch.randn(channels), torch.rand(channels) + 0.1
-
-
-def test_opcheck_of_a_norm_behind_a_layer() -> None:
-    mu, _, index = parameters(CONV)
-    args = (images().detach(), mu.detach(), index, torch.randn(6), native.layer_of(CONV))
-    torch.library.opcheck(sparse_fixed_norm, (*args, torch.randn(5, 6, 9, 8), *norm_behind(6), 1e-5, True))
-    torch.library.opcheck(sparse_fixed_norm, (*args, None, None, None, *norm_behind(6)[2:], 1e-5, False))
-
-
-def test_a_norm_behind_a_layer_hides_no_bad_value_and_depends_on_no_thread(threads) -> None:
-    mu, _, index = parameters(CONV)
-    x, residual, norm = torch.randn(3, 4, 9, 8), torch.randn(3, 6, 9, 8), norm_behind(6)
-    x[1, 2, 4, 3] = residual[0, 5, 0, 0] = float("nan")
-    args = (mu.detach(), index, None, native.layer_of(CONV))
-    plain = ops.sparse_fixed(x, *args)
-    found = []
-    for n in (1, 2, 3):
-        threads(n)
-        found.append(sparse_fixed_norm(x, *args, residual, *norm, 1e-5, True))
-    assert torch.equal(found[0].isnan(), plain.isnan() | residual.isnan())
-    assert all(torch.equal(found[0].nan_to_num(), y.nan_to_num()) for y in found[1:])
-
-
-def test_a_norm_that_does_not_fit_is_named_and_a_residual_is_broadcast() -> None:
-    mu, _, index = parameters(CONV)
-    args, norm = (images().detach(), mu.detach(), index, None, native.layer_of(CONV)), norm_behind(6)
-    with pytest.raises(ValueError, match="var: 6 float32 values are needed"):
-        sparse_fixed_norm(*args, None, *norm[:3], torch.ones(5), 1e-5, True)
-    with pytest.raises(ValueError, match="mean: 6 float32 values are needed"):
-        sparse_fixed_norm(*args, None, *norm[:2], norm[2].double(), norm[3], 1e-5, True)
-    with pytest.raises(RuntimeError, match="expand"):
-        sparse_fixed_norm(*args, torch.randn(5, 6, 9, 7), *norm, 1e-5, True)
-    wide, row = (sparse_fixed_norm(*args, r, *norm, 1e-5, True) for r in (torch.ones(5, 6, 9, 8), torch.ones(8)))
-    assert torch.equal(wide, row)
-
-
-@pytest.mark.parametrize("x", [images(), images()[:, :, :, ::2], images(1)[0]], ids=["batch", "strided", "one image"])
-def test_public_functions_train(x: Tensor) -> None:
-    mu, sigma2, index = parameters(CONV)
-    bias = torch.randn(6, requires_grad=True)
-    inputs = (x.detach().clone().requires_grad_(), mu, sigma2, bias)
-    y = native.draw(inputs[0], mu, sigma2, index, CONV, bias)
-    assert y.shape == dense.draw(x, mu, sigma2, index, CONV, bias).shape
-    assert all(g.isfinite().all() and g.abs().sum() > 0 for g in torch.autograd.grad(y.square().sum(), inputs))
-
-    theta = native.fixed(inputs[0], mu, index, CONV, bias)
-    expected = dense.fixed(inputs[0], mu, index, CONV, bias)
-    torch.testing.assert_close(theta, expected)
-    used = (inputs[0], mu, bias)
-    for got, want in zip(
-        torch.autograd.grad(theta.square().sum(), used), torch.autograd.grad(expected.square().sum(), used), strict=True
-    ):
-        torch.testing.assert_close(got, want, rtol=1e-4, atol=1e-4)
-
-
-def test_linear_of_any_rank() -> None:
-    mu, sigma2, index = parameters(LINEAR)
-    for shape in [(12,), (3, 12), (2, 3, 12), (0, 12)]:
-        x = torch.randn(shape)
-        assert native.draw(x, mu, sigma2, index, LINEAR).shape == (*shape[:-1], 10)
-        torch.testing.assert_close(native.fixed(x, mu, index, LINEAR), dense.fixed(x, mu, index, LINEAR))
-
-
-def test_empty_batch_has_zero_gradients() -> None:
-    mu, sigma2, index = parameters(CONV)
-    y = native.draw(torch.randn(0, 4, 9, 8), mu, sigma2, index, CONV)
-    y.sum().backward()
-    assert y.shape == (0, 6, 9, 8)
-    assert not mu.grad.any()
-
-
-@pytest.mark.parametrize("scale", [1e-2, 1.0, 1e3])
-def test_gradients_against_finite_differences(scale: float) -> None:
-    """Central differences of the native forward pass itself, with the noise of one seed."""
-    mu, sigma2, index = parameters(CONV)
-    x, weights, layer = images(3), torch.randn(3, 6, 9, 8), native.layer_of(CONV)
-    inputs = [(scale * x).detach().requires_grad_(), mu, sigma2]
-
-    def loss(*values: Tensor) -> Tensor:
-        y, _ = ops.sparse_draw(*values, index, None, torch.tensor([3]), layer)
-        return (y.double() * weights).sum()
-
-    for i, grad in enumerate(torch.autograd.grad(loss(*inputs), inputs)):
-        direction = torch.randn_like(grad) * (inputs[i] if i == 2 else inputs[i].abs().mean())
-        step = 1e-3
-        ends = [
-            loss(*(v + (sign * step * direction if k == i else 0) for k, v in enumerate(inputs))) for sign in (1, -1)
+def reference_noise(shape: tuple[int, ...], seed: int) -> Tensor:
+    """Philox4x32-7 and Box-Muller in float64: counter = (row / 4 over all channels, column, image, 0)."""
+    height = shape[2]
+    per_channel = 1 if height == 1 else -(-height // 4) * 4
+    n, c, r, w = np.meshgrid(*(np.arange(k, dtype=np.uint64) for k in shape), indexing="ij")
+    row = c * np.uint64(per_channel) + r
+    state = [row // np.uint64(4), w, n, np.zeros_like(row)]
+    low32, keys = np.uint64(0xFFFFFFFF), [seed & 0xFFFFFFFF, seed >> 32]
+    for _ in range(7):
+        products = state[0] * np.uint64(0xD2511F53), state[2] * np.uint64(0xCD9E8D57)
+        state = [
+            (products[1] >> np.uint64(32)) ^ state[1] ^ np.uint64(keys[0]),
+            products[1] & low32,
+            (products[0] >> np.uint64(32)) ^ state[3] ^ np.uint64(keys[1]),
+            products[0] & low32,
         ]
-        along = (grad * direction).sum().double()
-        torch.testing.assert_close((ends[0] - ends[1]) / (2 * step), along, rtol=1e-2, atol=1e-2 * along.abs().item())
+        keys = [(keys[0] + 0x9E3779B9) % 2**32, (keys[1] + 0xBB67AE85) % 2**32]
+    words = np.stack(state)
+    first = np.where(row % 4 < 2, words[0], words[2])
+    angle = np.where(row % 4 < 2, words[1], words[3]).astype(np.int64)
+    u = (first >> np.uint64(1)).astype(np.float64) * 2.0**-31 + 2.0**-32
+    turns = np.where(angle >= 2**31, angle - 2**32, angle) * 2.0**-32
+    wave = np.where(row % 2 == 0, np.cos(2 * np.pi * turns), np.sin(2 * np.pi * turns))
+    return torch.from_numpy(np.sqrt(-2 * np.log(u)) * wave)
 
 
-def test_outputs_without_a_live_weight_are_silent() -> None:
-    geometry = Geometry((4, 3))
-    x, mu, sigma2 = torch.randn(9, 3, requires_grad=True), torch.ones(1), torch.ones(1, requires_grad=True)
-    y = native.draw(x, mu, sigma2, torch.tensor([3], dtype=torch.int32), geometry, torch.arange(4.0))
-    assert torch.equal(y[:, [0, 2, 3]], torch.tensor([0.0, 2.0, 3.0]).expand(9, 3))
-    y.square().sum().backward()
-    assert x.grad.isfinite().all()
-    assert sigma2.grad.isfinite().all()
-    assert not x.grad[:, 1:].any()
-    zero = native.draw(torch.zeros(9, 3), mu, sigma2, torch.tensor([3], dtype=torch.int32), geometry)
-    assert not zero.any()
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_draw_equals_dense(case: Case, isa: str, threads) -> None:
+    threads(case.threads)
+    layer, seed = Layer.of(case), 0x123456789ABCDEF
+    conv = Convolution.of(layer.geometry)
+    args = (layer.x, layer.mu, layer.sigma2, layer.index)
+    y, t = ops.sparse_draw(*args, layer.bias, torch.tensor([seed]), conv)
+    grads = ops.sparse_draw_backward(layer.grad_y, layer.x, t, *args[1:], conv, True)
+
+    mean, var = layer.moments()
+    eps = reference_noise(tuple(y.shape), seed)
+    std = var.clamp_min(dense.VARIANCE_FLOOR).sqrt()
+    silent = var < dense.VARIANCE_FLOOR
+    t_exact = torch.where(silent, 0, eps / (2 * std))
+    torch.testing.assert_close(y.double(), mean + std * eps, rtol=1e-5, atol=2e-5)
+    torch.testing.assert_close(t.double(), t_exact, rtol=2**-7.5, atol=1e-5)
+
+    # t and h = g t are rounded to 8 bits each; the bounds below are what that allows, term by term
+    g, x = layer.grad_y.double(), layer.x.double()
+    h, rounding = g * t.double(), 1.01 * 2**-8
+    dx = layer.pull_back(layer.mu, g) + 2 * x * layer.pull_back(layer.sigma2, h)
+    dx_bound = rounding * 2 * x.abs() * layer.pull_back(layer.sigma2, h.abs())
+    assert_within(grads[0], dx, dx_bound)
+    assert_within(grads[1], layer.gather(x, g), torch.zeros(()))
+    assert_within(grads[2], layer.gather(x * x, h), rounding * layer.gather(x * x, h.abs()))
 
 
-@pytest.mark.parametrize("bad", [float("nan"), float("inf"), -float("inf")])
-@pytest.mark.parametrize("kernel", ["draw", "fixed"])
-def test_bad_values_reach_exactly_the_outputs_with_a_live_weight_on_them(bad: float, kernel: str) -> None:
-    mu, sigma2, index = parameters(CONV)
-    x = torch.randn(3, 4, 9, 8)
-    x[1, 2, 4, 3] = bad
-    at = torch.zeros_like(x)
-    at[1, 2, 4, 3] = 1
-    touched = dense.fixed(at, torch.ones_like(mu), index, CONV) > 0
-    y = native.draw(x, mu, sigma2, index, CONV) if kernel == "draw" else native.fixed(x, mu, index, CONV)
-    assert torch.equal(~y.isfinite(), touched)
-    assert touched.any()
-    if kernel == "fixed" and bad != bad:  # the dense kernel has them there too, and wherever 0 * NaN is NaN
-        assert (~dense.fixed(x, mu, index, CONV).isfinite() | ~touched).all()
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_fixed_equals_dense(case: Case, isa: str, threads) -> None:
+    threads(case.threads)
+    layer = Layer.of(case)
+    conv = Convolution.of(layer.geometry)
+    y = ops.sparse_fixed(layer.x, layer.mu, layer.index, layer.bias, conv)
+    dx, dtheta = ops.sparse_fixed_backward(layer.grad_y, layer.x, layer.mu, layer.index, conv, True)
+    empty, same = ops.sparse_fixed_backward(layer.grad_y, layer.x, layer.mu, layer.index, conv, False)
+    assert_within(y, layer.moments()[0], torch.zeros(()))
+    assert_within(dx, layer.pull_back(layer.mu, layer.grad_y.double()), torch.zeros(()))
+    assert_within(dtheta, layer.gather(layer.x.double(), layer.grad_y.double()), torch.zeros(()))
+    assert empty.numel() == 0
+    assert_within(same, dtheta.double(), torch.zeros(()))
 
 
-def test_bad_gradients_are_not_hidden() -> None:
-    mu, sigma2, index = parameters(CONV)
-    x = images()
-    y = native.draw(x, mu, sigma2, index, CONV)
-    (y * torch.full_like(y, float("nan"))).sum().backward()
-    assert x.grad.isnan().any()
-    assert mu.grad.isnan().all()
-    assert sigma2.grad.isnan().all()
+@pytest.mark.parametrize("case", CASES, ids=str)
+def test_fixed_with_a_norm_behind_it_equals_dense(case: Case, isa: str, threads) -> None:
+    threads(case.threads)
+    layer = Layer.of(case)
+    out, residual = layer.geometry.shape[0], torch.randn_like(layer.grad_y)
+    weight, shift, mean, var = torch.randn(out), torch.randn(out), torch.randn(out), torch.rand(out) + 0.1
+    y64 = F.batch_norm(layer.moments()[0], mean.double(), var.double(), weight.double(), shift.double(), eps=1e-3)
+    args = (layer.x, layer.mu, layer.index, layer.bias, Convolution.of(layer.geometry))
+    y = sparse_fixed_norm(*args, residual, weight, shift, mean, var, 1e-3, True)
+    assert_within(y, F.relu(y64 + residual), torch.zeros(()))
+    y = sparse_fixed_norm(*args, None, weight, shift, mean, var, 1e-3, False)
+    assert_within(y, y64, torch.zeros(()))
 
 
-@pytest.mark.parametrize("geometry", [CONV, LINEAR], ids=["conv", "linear"])
-def test_threads_change_nothing_forward_and_repeat_backward(geometry: Geometry, threads) -> None:
-    mu, sigma2, index = parameters(geometry)
-    x, results = images(70, geometry), {}
-    for n in (1, 2, 3, 2):
-        threads(n)
-        torch.manual_seed(5)
-        y = native.draw(x, mu, sigma2, index, geometry)
-        grads = torch.autograd.grad(y.square().sum(), (x, mu, sigma2))
-        if n in results:
-            assert all(map(torch.equal, grads, results[n][1]))
-        results[n] = (y, grads)
-    assert torch.equal(results[1][0], results[2][0])
-    assert torch.equal(results[1][0], results[3][0])
-    assert torch.equal(results[1][1][0], results[2][1][0])
-    for one, two in zip(results[1][1], results[2][1], strict=True):
-        torch.testing.assert_close(one, two, rtol=1e-4, atol=1e-3)
-
-
-def test_seed_fixes_the_noise_and_every_call_has_its_own() -> None:
-    mu, sigma2, index = parameters(CONV)
-    x = images()
-    torch.manual_seed(1)
-    first, second = native.draw(x, mu, sigma2, index, CONV), native.draw(x, mu, sigma2, index, CONV)
-    torch.manual_seed(1)
-    assert torch.equal(first, native.draw(x, mu, sigma2, index, CONV))
-    assert not torch.equal(first, second)
-
-
-@pytest.mark.parametrize("layout", ["channels_last", "expanded", "sliced"])
-def test_memory_format_changes_nothing(layout: str) -> None:
-    mu, sigma2, index = parameters(CONV)
-    plain = images().detach()
-    x = {
-        "channels_last": plain.to(memory_format=torch.channels_last),
-        "expanded": plain[:1].expand(5, -1, -1, -1),
-        "sliced": torch.randn(5, 8, 11, 17)[:, ::2, 1:10, 1::2],
-    }[layout]
-    grad_y = torch.randn(5, 6, 9, 8).to(memory_format=torch.channels_last)
-    results = []
-    for value in (x, x.contiguous()):
-        torch.manual_seed(2)
-        value = value.detach().requires_grad_()
-        y = native.draw(value, mu, sigma2, index, CONV)
-        results.append((y, *torch.autograd.grad(y, (value, mu, sigma2), grad_y)))
-    assert all(map(torch.equal, *results))
-
-
-def test_a_changed_index_is_noticed() -> None:
-    mu, _, index = parameters(CONV)
-    x, other = images(), parameters(CONV)[2]
-    before = native.fixed(x, mu, index, CONV)
-    index.copy_(other)
-    torch.testing.assert_close(native.fixed(x, mu, index, CONV), dense.fixed(x, mu, other, CONV))
-    assert not torch.equal(before, native.fixed(x, mu, index, CONV))
-    with torch.inference_mode():
-        torch.testing.assert_close(native.fixed(x, mu, index.clone(), CONV), dense.fixed(x, mu, other, CONV))
-
-
-def test_a_dead_index_leaves_nothing_behind() -> None:
-    from ssvi.kernels.native import pattern
-
-    mu, _, index = parameters(CONV)
-    native.fixed(images(), mu, index, CONV)
-    assert index in pattern._cache
-    before = len(pattern._cache)
-    del index
-    assert len(pattern._cache) == before - 1
-
-
-def test_compiled_equals_eager() -> None:
-    """Two layers, noise and gradients included, with the same seed."""
-    mu, sigma2, index = parameters(CONV)
-
-    def step(x: Tensor, mu: Tensor, sigma2: Tensor) -> Tensor:
-        y = native.draw(x, mu, sigma2, index, CONV).relu()
-        return (y + native.draw(x, mu, sigma2, index, CONV)).square().mean()
-
-    x, results = images(), []
-    for f in (step, torch.compile(step, fullgraph=True, backend="aot_eager")):
-        torch.manual_seed(4)
-        loss = f(x, mu, sigma2)
-        results.append((loss, *torch.autograd.grad(loss, (x, mu, sigma2))))
-    for eager, compiled in zip(*results, strict=True):
-        torch.testing.assert_close(compiled, eager)
-
-
-def test_python_threads_do_not_disturb_each_other(threads) -> None:
-    threads(2)
-    mu, sigma2, index = parameters(CONV)
-    inputs = [images(40).detach() for _ in range(4)]
-    layer = native.layer_of(CONV)
-
-    def work(i: int) -> Tensor:
-        return ops.sparse_draw(inputs[i], mu, sigma2, index, None, torch.tensor([i]), layer)[0].detach()
-
-    expected = [work(i) for i in range(4)]
-    wrong: list[int] = []
-
-    def repeat(i: int) -> None:
-        wrong.extend(i for _ in range(20) if not torch.equal(work(i), expected[i]))
-
-    workers = [threading.Thread(target=repeat, args=(i,)) for i in range(4)]
-    for worker in workers:
-        worker.start()
-    for worker in workers:
-        worker.join()
-    assert not wrong
-
-
-def _in_child(queue: multiprocessing.Queue, x: Tensor, mu: Tensor, index: Tensor) -> None:
-    queue.put(native.fixed(x, mu, index, CONV).detach().numpy())
-
-
-@pytest.mark.filterwarnings("ignore::DeprecationWarning")
-def test_a_forked_child_works(threads) -> None:
-    """After the parent has used the thread pool, which a fork does not copy."""
-    threads(2)
-    mu, _, index = parameters(CONV)
-    x, mu = images(40).detach(), mu.detach()
-    expected = native.fixed(x, mu, index, CONV)
-    context = multiprocessing.get_context("fork")
-    queue = context.Queue()
-    child = context.Process(target=_in_child, args=(queue, x, mu, index))
-    child.start()
-    got = torch.from_numpy(queue.get(timeout=30))
-    child.join(30)
-    assert torch.equal(got, expected)
-
-
-def test_only_what_is_supported() -> None:
-    x = torch.randn(2, 4, 9, 8)
-    assert native.supports(x, CONV)
-    assert not native.supports(x.double(), CONV)
-    assert not native.supports(x.to("meta"), CONV)
-    assert not native.supports(x, Geometry((6, 4, 3), (1,), (1,), (1,)))
-
-
-def test_wrong_arguments_are_errors() -> None:
-    mu, sigma2, index = parameters(CONV)
-    x = images()
-    with pytest.raises(ValueError, match=r"x: shape \(5, 3, 9, 8\)"):
-        native.draw(x[:, :3], mu, sigma2, index, CONV)
-    with pytest.raises(ValueError, match="pixels are fewer than the kernel"):
-        native.fixed(x, mu, index, Geometry((6, 4, 3, 3), (1, 1), (0, 0), (5, 5)))
-    with pytest.raises(ValueError, match=r"sigma2: .* values for"):
-        native.draw(x, mu, sigma2[1:], index, CONV)
-    with pytest.raises(ValueError, match="bias: shape"):
-        native.fixed(x, mu, index, CONV, torch.zeros(5))
-    with pytest.raises(TypeError, match="mu: float32"):
-        native.fixed(x, mu.double(), index, CONV)
-    with pytest.raises(TypeError, match="index: int32"):
-        native.fixed(x, mu, index.long(), CONV)
-    for wrong in (index.flip(0), index - 1 - index[0], index + CONV.d):
-        with pytest.raises(ValueError, match="positions must increase"):
-            native.fixed(x, mu, wrong, CONV)
+def assert_within(actual: Tensor, exact: Tensor, bound: Tensor) -> None:
+    """|actual - exact| <= bound + float32 rounding."""
+    rounding = 1e-5 * exact.abs().max() + 1e-6
+    excess = (actual.double() - exact).abs() - bound
+    assert excess.max() <= rounding, f"off by {excess.max():.3g} beyond the bound, {rounding:.3g} allowed"

@@ -7,7 +7,6 @@ import torch
 from torch import Tensor
 
 from ssvi.kernels import native
-from ssvi.kernels.native.allocator import tune_malloc
 from ssvi.kernels.native.select import can_top_k, top_k
 
 pytestmark = pytest.mark.skipif(not native.available(), reason=str(native.why_not()))
@@ -41,7 +40,3 @@ def test_wrong_k_is_an_error() -> None:
 def test_only_float32() -> None:
     assert can_top_k(torch.rand(3))
     assert not can_top_k(torch.rand(3).double())
-
-
-def test_tune_malloc_answers() -> None:
-    assert tune_malloc() in (True, False)

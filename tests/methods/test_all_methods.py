@@ -15,8 +15,8 @@ from ssvi.methods.states import state_gap
 from ssvi.nn import models
 from ssvi.nn.random_tensor import is_random
 from ssvi.training import model_file
-from ssvi.training.finish import finish
 from ssvi.training.recipe import Recipe, RecipeError, from_mapping
+from ssvi.training.run import finish
 from ssvi.training.run_folder import RunError, RunFolder
 from ssvi.training.start import resume, start
 

@@ -15,11 +15,10 @@ from small_runs import train
 
 import ssvi
 from ssvi.training import epoch_end, model_file, recipe_files, run_folder
-from ssvi.training.epoch_line import StepNumbers
-from ssvi.training.finish import finish
-from ssvi.training.guard import TrainingError
-from ssvi.training.progress import Progress
+from ssvi.training.epoch_end import TrainingError
+from ssvi.training.progress import Progress, StepNumbers
 from ssvi.training.records import to_plain
+from ssvi.training.run import finish
 from ssvi.training.run_folder import RunError, RunFolder
 from ssvi.training.start import resume, start
 

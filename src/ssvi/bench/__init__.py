@@ -2,6 +2,7 @@
 
 from ssvi.bench.measure import Measurement, interleaved
 from ssvi.bench.page import page
-from ssvi.bench.tables import run
+from ssvi.bench.results import Benchmark
+from ssvi.bench.tables import TABLES, run
 
-__all__ = ["Measurement", "interleaved", "page", "run"]
+__all__ = ["TABLES", "Benchmark", "Measurement", "interleaved", "page", "run"]

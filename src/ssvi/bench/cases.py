@@ -1,7 +1,7 @@
 """What is measured: single layers, linear layers and the ResNet-18 for CIFAR, as dense VI, deterministic and sparse.
 
 Dense VI is written in the fewest operators that torch has for it, and tried in both memory formats; it is not our dense
-kernel, which exists for comparison of values and not of time.
+kernel, which is there to compare values and not times.
 """
 
 from __future__ import annotations
@@ -12,14 +12,18 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-import ssvi
 from ssvi import kernels
+from ssvi.inference.elbo import ELBO
+from ssvi.inference.predict import predict
+from ssvi.inference.subspace import Subspace
 from ssvi.kernels.dense import VARIANCE_FLOOR
 from ssvi.nn.convert import to_bnn
+from ssvi.nn.deterministic import sample
 from ssvi.nn.models import resnet18
 
 BATCH = 128
 EVERY = 100
+TRAIN_SIZE = 50_000
 Work = Callable[[], None]
 Product = Callable[[Tensor, Tensor], Tensor]
 
@@ -79,10 +83,10 @@ def layer_step(
     return work
 
 
-def training_step(kind: str, density: float = 0.05) -> Work:
+def training_step(kind: str, density: float = 0.05, *, every: int = EVERY) -> Work:
     """A whole step of ResNet-18 with SGD and momentum: `deterministic`, `dense` (VI) or `sparse`.
 
-    A name ending in `-nhwc` runs in channels_last.
+    A name ending in `-nhwc` runs in channels_last. The sparse network updates gamma at every `every`-th step.
     """
     kind, _, layout = kind.partition("-")
     net = network(kind, density)
@@ -91,15 +95,14 @@ def training_step(kind: str, density: float = 0.05) -> Work:
         net, x = _nhwc(net), x.contiguous(memory_format=torch.channels_last)
     optimizer = torch.optim.SGD(net.parameters(), lr=1e-4, momentum=0.9)
     sparse = kind == "sparse"
-    elbo = ssvi.ELBO(net, train_size=50_000) if sparse else None
-    subspace = ssvi.Subspace(net, optimizer, every=EVERY, rate=0.3) if sparse else None
+    objective = _objective(kind, net)
+    subspace = Subspace(net, optimizer, every=every, rate=0.3) if sparse else None
 
     def work() -> None:
         with kernels.use("auto" if sparse else "dense"):  # the others run torch's own BatchNorm
-            loss = F.cross_entropy(net(x), y)
-        loss = elbo(loss) if elbo is not None else loss + _dense_kl(net) if kind == "dense" else loss
+            nll = F.cross_entropy(net(x), y)
         optimizer.zero_grad()
-        loss.backward()
+        objective(nll).backward()
         optimizer.step()
         if subspace is not None:
             subspace.step()
@@ -107,25 +110,15 @@ def training_step(kind: str, density: float = 0.05) -> Work:
     return work
 
 
-def update_step(density: float) -> Work:
-    """A step of the sparse network that updates gamma every time."""
-    net = network("sparse", density)
-    x, y = torch.randn(BATCH, 3, 32, 32), torch.randint(10, (BATCH,))
-    optimizer = torch.optim.SGD(net.parameters(), lr=1e-4, momentum=0.9)
-    elbo, subspace = ssvi.ELBO(net, train_size=50_000), ssvi.Subspace(net, optimizer, every=1, rate=0.3)
-
-    def work() -> None:
-        loss = elbo(F.cross_entropy(net(x), y))
-        optimizer.zero_grad()
-        loss.backward()
-        optimizer.step()
-        subspace.step()
-
-    return work
+def _objective(kind: str, net: nn.Module) -> Callable[[Tensor], Tensor]:
+    """From the mean NLL of a batch to what a step of this kind of network minimises."""
+    if kind == "sparse":
+        return ELBO(net, train_size=TRAIN_SIZE)
+    return (lambda nll: nll + _dense_kl(net)) if kind == "dense" else (lambda nll: nll)
 
 
 def network(kind: str, density: float) -> nn.Module:
-    """ResNet-18 of one kind."""
+    """ResNet-18 as `deterministic`, `dense` (VI) or `sparse`."""
     net: nn.Module = resnet18()
     if kind == "deterministic":
         return net
@@ -137,13 +130,13 @@ def _nhwc(net: nn.Module) -> nn.Module:
 
 
 def _dense_kl(net: nn.Module) -> Tensor:
-    """KL(q || N(0, 0.1^2)) / N of a dense VI network: it belongs to its step as ours belongs to ours."""
+    """KL(q || N(0, 0.1^2)) / N of a dense VI network: a part of its step, as it is of the sparse one."""
     terms = []
     for module in net.modules():
         if isinstance(module, DenseVI):
             mu, log_sigma = module.mu, module.log_sigma
             terms.append((0.5 * ((2 * log_sigma).exp() + mu * mu) / 0.1**2 - log_sigma).sum())
-    return torch.stack(terms).sum() / 50_000
+    return torch.stack(terms).sum() / TRAIN_SIZE
 
 
 def prediction(density: float | None, samples: int = 5) -> Work:
@@ -151,8 +144,8 @@ def prediction(density: float | None, samples: int = 5) -> Work:
     net = to_bnn(resnet18(), 1.0 if density is None else density, keep_dense=("conv1",), seed=0).eval()
     x = torch.randn(BATCH, 3, 32, 32)
     if density is not None:
-        return lambda: _discard(ssvi.predict(net, x, samples))
-    plain = [ssvi.sample(net).eval() for _ in range(samples)]  # drawing them is not counted against dense
+        return lambda: _discard(predict(net, x, samples))
+    plain = [sample(net).eval() for _ in range(samples)]  # drawing them is not counted against dense
 
     @torch.no_grad()
     def work() -> None:
@@ -162,4 +155,5 @@ def prediction(density: float | None, samples: int = 5) -> Work:
     return work
 
 
-def _discard(_: Tensor) -> None: ...
+def _discard(_: Tensor) -> None:
+    """A piece of work returns nothing."""

@@ -1,17 +1,16 @@
-"""How to measure: the sides take turns, so that whatever else the machine does hits all of them alike."""
+"""How to measure: the sides take turns, so that other work of the machine slows all of them alike."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from statistics import median
 
-from ssvi.training.memory import peak
-
-Work = Callable[[], None]
+from ssvi.bench.cases import Work, training_step
+from ssvi.training import epoch_end
 
 
 @dataclass(frozen=True)
@@ -36,7 +35,7 @@ def interleaved(sides: Mapping[str, Work], turns: int) -> Measurement:
             start = time.perf_counter()
             work()
             times[name].append(time.perf_counter() - start)
-    return Measurement({name: median(found) for name, found in times.items()})
+    return Measurement({name: median(seconds) for name, seconds in times.items()})
 
 
 def peak_memory(kind: str, density: float) -> int:
@@ -48,10 +47,8 @@ def peak_memory(kind: str, density: float) -> int:
 
 def training_peak(kind: str, density: float) -> int:
     """Peak size of this process above what importing everything takes, after two steps of ResNet-18 at batch 128."""
-    from ssvi.bench.cases import training_step
-
-    before = peak()
+    before = epoch_end.peak_memory()
     step = training_step(kind, density)
     step()
     step()
-    return peak() - before
+    return epoch_end.peak_memory() - before

@@ -2,70 +2,77 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Sequence
 
-DENSITIES = ("0.1", "0.05", "0.01")
+from ssvi.bench.results import Benchmark, Conditions, MemoryRow, RatioRow, ScalingRow, UpdateRow
 
-HEAD = """# Performance
 
-Written by `make bench` on {date}: {processor}, {cores} cores, {threads} threads, kernels built for {isa},
-torch {torch}, Python {python}. Batch {batch}; the sides take turns, each number is the median of {turns}; both sides run in
+def page(benchmark: Benchmark) -> str:
+    """The page with a section for every table that was measured."""
+    sections = {
+        "One layer, forward and backward": _ratios(benchmark.layers),
+        "Linear layers, forward and backward": _ratios(benchmark.linear),
+        "The whole training step, updates of gamma included (every=100)": _ratios(benchmark.step),
+        "Prediction": _ratios(benchmark.prediction),
+        "The update of gamma": _update(benchmark.update),
+        "Peak memory of training": _memory(benchmark.memory),
+        "How cost grows": _scaling(benchmark.scaling),
+    }
+    return _head(benchmark.conditions) + "".join(f"\n## {title}\n{text}" for title, text in sections.items() if text)
+
+
+def _head(on: Conditions) -> str:
+    machine = on.machine
+    return f"""# Performance
+
+Written by `make bench` on {on.date}: {machine["processor"]}, {machine["cores"]} cores, {on.threads} threads, kernels built for {on.isa},
+torch {machine["torch"]}, Python {machine["python"]}. Batch {on.batch}; the sides take turns, each number is the median of {on.turns}; both sides run in
 one process with the same threads and allocator (`tune_malloc`). A ratio is how many times faster the sparse side is; "of
 limit" is the share of density x dense that is reached. Where a ratio is below 1 we are slower than dense.
-"""
+"""  # noqa: E501
 
 
-def page(found: dict[str, Any]) -> str:
-    """All sections that were measured."""
-    machine = found["machine"]
-    facts = {k: machine[k] for k in ("processor", "cores", "torch", "python")}
-    text = HEAD.format(**facts, **{k: found[k] for k in ("date", "threads", "isa", "batch", "turns")})
-    for part, title, section in SECTIONS:
-        if part in found:
-            text += f"\n## {title}\n{section(found[part])}"
-    return text
-
-
-def _ratios(rows: list[dict[str, Any]]) -> str:
-    text = "\n| what | against | ms | 90 % | 95 % | 99 % | of limit (90 / 95 / 99 %) |\n|---|---|---|---|---|---|---|\n"
+def _ratios(rows: Sequence[RatioRow]) -> str:
+    if not rows:
+        return ""
+    densities = list(rows[0].by_density)
+    sparsities = [f"{1 - d:.0%}".replace("%", " %") for d in densities]
+    limits = " / ".join(f"{1 - d:.0%}".removesuffix("%") for d in densities)
+    text = f"\n| what | against | ms | {' | '.join(sparsities)} | of limit ({limits} %) |\n"
+    text += "|---" * (4 + len(densities)) + "|\n"
     for row in rows:
-        cells = [f"**{row[d]['ratio']:.1f}x** ({row[d]['ms']:.1f} ms)" for d in DENSITIES]
-        limits = " / ".join(f"{row[d]['of_limit']:.0%}" for d in DENSITIES)
-        text += f"| {row['what']} | {row['dense']} | {row['dense_ms']:.1f} | {' | '.join(cells)} | {limits} |\n"
+        cells = " | ".join(f"**{side.ratio:.1f}x** ({side.ms:.1f} ms)" for side in row.by_density.values())
+        of_limit = " / ".join(f"{side.of_limit:.0%}" for side in row.by_density.values())
+        text += f"| {row.what} | {row.dense} | {row.dense_ms:.1f} | {cells} | {of_limit} |\n"
     return text
 
 
-def _memory(rows: list[dict[str, Any]]) -> str:
-    text = (
-        "\nTwo steps of ResNet-18 in a process of its own, above what its imports take; the allocator as it comes.\n\n"
-    )
-    text += "| network | MB | of dense VI |\n|---|---|---|\n"
-    return text + "".join(f"| {row['what']} | {row['MB']:.0f} | {row['MB'] / rows[0]['MB']:.2f} |\n" for row in rows)
-
-
-def _update(rows: list[dict[str, Any]]) -> str:
+def _update(rows: Sequence[UpdateRow]) -> str:
     return "".join(
-        f"\n{row['what']}: the step takes {row['extra_ms']:.0f} ms longer, {row['share_of_training']:.2%} of training with "
+        f"\n{row.what}: the step takes {row.extra_ms:.0f} ms longer, {row.share_of_training:.2%} of training with "
         "every=100.\n"
         for row in rows
     )
 
 
-def _scaling(rows: list[dict[str, Any]]) -> str:
-    text = "\nOne 3x3 layer on 16 x 16, forward and backward, by the native kernel or the dense one as the rule chooses.\n\n"
-    text += "| batch | channels | density | dense VI ms | ours ms | ratio |\n|---|---|---|---|---|---|\n"
+def _memory(rows: Sequence[MemoryRow]) -> str:
+    if not rows:
+        return ""
+    text = (
+        "\nTwo steps of ResNet-18 in a process of its own, above what its imports take; the allocator as it comes.\n\n"
+        "| network | MB | of dense VI |\n|---|---|---|\n"
+    )
+    return text + "".join(f"| {row.what} | {row.MB:.0f} | {row.MB / rows[0].MB:.2f} |\n" for row in rows)
+
+
+def _scaling(rows: Sequence[ScalingRow]) -> str:
+    if not rows:
+        return ""
+    text = (
+        "\nOne 3x3 layer on 16 x 16, forward and backward, by the native kernel or the dense one as the rule chooses.\n\n"
+        "| batch | channels | density | dense VI ms | ours ms | ratio |\n|---|---|---|---|---|---|\n"
+    )
     for row in rows:
-        ms = f"{row['dense_ms']:.2f} | {row['sparse_ms']:.2f}"
-        text += f"| {row['batch']} | {row['channels']} | {row['density']} | {ms} | {row['ratio']:.1f}x |\n"
+        ms = f"{row.dense_ms:.2f} | {row.sparse_ms:.2f}"
+        text += f"| {row.batch} | {row.channels} | {row.density} | {ms} | {row.ratio:.1f}x |\n"
     return text
-
-
-SECTIONS = [
-    ("layers", "One layer, forward and backward", _ratios),
-    ("linear", "Linear layers, forward and backward", _ratios),
-    ("step", "The whole training step, updates of gamma included (every=100)", _ratios),
-    ("prediction", "Prediction", _ratios),
-    ("update", "The update of gamma", _update),
-    ("memory", "Peak memory of training", _memory),
-    ("scaling", "How cost grows", _scaling),
-]

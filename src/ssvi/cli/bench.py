@@ -1,8 +1,7 @@
-"""`ssvi bench`."""
+"""`ssvi bench`: measure, and show the page or print the numbers."""
 
 from __future__ import annotations
 
-import json
 import os
 from pathlib import Path
 
@@ -12,34 +11,39 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from ssvi import bench
-from ssvi.bench.tables import PARTS
 from ssvi.kernels.native.allocator import tune_malloc
+from ssvi.training.records import dumps
 
 
 @click.command("bench")
-@click.option("--only", default=",".join(PARTS), show_default=True, help="parts to measure")
+@click.option("--only", default=",".join(bench.TABLES), show_default=True, help="tables to measure")
 @click.option("--turns", default=7, show_default=True, help="turns of each side; the median counts")
 @click.option("--threads", default=2, show_default=True, help="CPU threads of both sides")
 @click.option("--json", "as_json", is_flag=True, help="for machines")
 @click.option("--write", type=click.Path(path_type=Path), help="also write the page to this file")
 def bench_command(only: str, turns: int, threads: int, as_json: bool, write: Path | None) -> None:
-    """Measure speed and memory against dense VI and the deterministic network. Takes minutes; wants an idle machine."""
-    parts = tuple(filter(None, only.split(",")))
-    if unknown := [part for part in parts if part not in PARTS]:
-        raise click.BadParameter(f"{', '.join(unknown)}: take some of {', '.join(PARTS)}", param_hint="--only")
-    if not parts:
-        raise click.BadParameter(f"take some of {', '.join(PARTS)}", param_hint="--only")
+    """Measure speed and memory against dense VI and the deterministic network. Takes minutes; needs an idle machine."""
+    names = _names(only)
     if turns < 1:
         raise click.BadParameter(f"{turns} must be at least 1", param_hint="--turns")
     torch.set_num_threads(threads)
     tune_malloc()
     if os.getloadavg()[0] > 0.5:
-        click.echo(f"warning: the machine is busy (load {os.getloadavg()[0]:.1f}); ratios will be worth less", err=True)
-    found = {}
-    for found in bench.run(parts, turns, lambda what: click.echo(f"measuring: {what}", err=True)):
-        if write is not None:  # after each part: an interruption keeps what was measured
-            write.write_text(bench.page(found))
+        click.echo(f"warning: the machine is busy (load {os.getloadavg()[0]:.1f}): the ratios are less exact", err=True)
+    for benchmark in bench.run(names, turns, lambda what: click.echo(f"measuring: {what}", err=True)):
+        if write is not None:  # after each table: an interruption keeps what was measured
+            write.write_text(bench.page(benchmark))
     if as_json:
-        click.echo(json.dumps(found, indent=1))
+        click.echo(dumps(benchmark.to_json()))
     else:
-        Console().print(Markdown(bench.page(found)))
+        Console().print(Markdown(bench.page(benchmark)))
+
+
+def _names(only: str) -> tuple[str, ...]:
+    """The tables that were asked for: at least one, and known."""
+    names = tuple(filter(None, only.split(",")))
+    unknown = [name for name in names if name not in bench.TABLES]
+    if unknown or not names:
+        given = f"{', '.join(unknown)}: " if unknown else ""
+        raise click.BadParameter(f"{given}take some of {', '.join(bench.TABLES)}", param_hint="--only")
+    return names

@@ -16,8 +16,7 @@ from ssvi import comparison
 from ssvi.cli.options import data_dir_option, json_option, recipe_flags, resolve, samples_option, values_of
 from ssvi.cli.progress import bar
 from ssvi.cli.tables import grid, show
-from ssvi.comparison import Context, FailedRun, PlannedRun, RunResult, Tuning
-from ssvi.comparison.progress import Bars
+from ssvi.comparison import Bars, Context, FailedRun, PlannedRun, RunResult, Tuning
 from ssvi.comparison.tuning import tuned_methods
 from ssvi.evaluation import FinishedRun
 from ssvi.methods import NAMES

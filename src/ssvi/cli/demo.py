@@ -18,8 +18,8 @@ from ssvi.evaluation import FinishedRun, evaluate_corruption, evaluate_ood, eval
 from ssvi.evaluation.ood import NOISE, file_name
 from ssvi.report import ReportedRun, write_report
 from ssvi.training import recipe_files
-from ssvi.training.epoch_line import EpochLine
-from ssvi.training.finish import finish
+from ssvi.training.progress import EpochLine
+from ssvi.training.run import finish
 from ssvi.training.start import start
 
 METHODS = {"ssvi": "ssvi", "dense-vi": "vi"}

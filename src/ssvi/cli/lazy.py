@@ -17,7 +17,7 @@ from ssvi.errors import UserError
 COMMANDS = {
     "bench": (
         "ssvi.cli.bench:bench_command",
-        "Measure speed and memory against dense VI and the deterministic network. Takes minutes; wants an idle machine.",
+        "Measure speed and memory against dense VI and the deterministic network. Takes minutes; needs an idle machine.",
     ),
     "compare": (
         "ssvi.cli.compare:compare_command",

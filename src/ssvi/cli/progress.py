@@ -21,7 +21,7 @@ from rich.progress import (
 
 from ssvi.inference import distributed
 from ssvi.nn.layers import layers
-from ssvi.training.epoch_line import EpochLine, StepNumbers
+from ssvi.training.progress import EpochLine, StepNumbers
 from ssvi.training.records import to_plain
 from ssvi.training.run import Run
 

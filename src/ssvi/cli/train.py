@@ -17,10 +17,9 @@ from ssvi.cli.progress import json_lines, silence, training_bar
 from ssvi.cli.tables import two_columns
 from ssvi.inference import distributed
 from ssvi.kernels.native.allocator import tune_malloc
-from ssvi.training.epoch_line import EpochLine
-from ssvi.training.finish import finish
+from ssvi.training.progress import EpochLine
 from ssvi.training.recipe import RecipeError
-from ssvi.training.run import Run
+from ssvi.training.run import Run, finish
 from ssvi.training.start import resume, start
 from ssvi.training.tensorboard import TensorBoard
 

@@ -1,19 +1,18 @@
 """`ssvi compare` and `ssvi tune`: a grid of methods, densities and seeds. Missing runs are trained, all are evaluated.
 
-grid -> engine (processes) -> evaluate -> rows -> tables -> page; tuning takes the same way with trials in place of seeds.
+grid -> engine (processes) -> results -> rows -> tables -> page; tuning takes the same way with trials in place of seeds.
 """
 
-from ssvi.comparison.context import Context, Machine, comparison_to_json
-from ssvi.comparison.engine import Outcome, train_missing
-from ssvi.comparison.evaluate import evaluate_runs
+from ssvi.comparison.engine import Bars, Outcome, train_missing
 from ssvi.comparison.grid import PlannedRun, plan, refuse_changes
-from ssvi.comparison.page import section, write_section
-from ssvi.comparison.results import EvaluatedRun, FailedRun, Place, RunResult, run_to_json
+from ssvi.comparison.page import Context, Machine, comparison_to_json, section, write_section
+from ssvi.comparison.results import EvaluatedRun, FailedRun, Place, RunResult, evaluate_runs, run_to_json
 from ssvi.comparison.rows import Row, RowSummary, rows
 from ssvi.comparison.tables import Table, tables
 from ssvi.comparison.tuning import Trial, Tuning, best, evaluate_trial, evaluate_trials, plan_trials, recipe_tables
 
 __all__ = [
+    "Bars",
     "Context",
     "EvaluatedRun",
     "FailedRun",

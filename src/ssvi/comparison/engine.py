@@ -1,4 +1,4 @@
-"""Train the runs that are missing: each in a process of its own, several at a time."""
+"""Train the runs that are missing: each in a process of its own, several at a time, with progress bars."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Protocol
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from ssvi.comparison.grid import PlannedRun
 from ssvi.comparison.processes import FolderLockedError, Process, failure, start_process
@@ -15,16 +17,6 @@ from ssvi.training.signals import on_stop_signal
 
 PAUSE = 0.1
 """Seconds between two looks at the runs in progress."""
-
-
-class Watch(Protocol):
-    """Is told how far the runs are: a progress bar."""
-
-    def at(self, run: PlannedRun, epochs: int) -> None:
-        """A run in progress has trained so many epochs."""
-
-    def ended(self, run: PlannedRun, failure: str) -> None:
-        """A run has ended; `failure` says why it failed and is empty if it did not."""
 
 
 @dataclass
@@ -38,19 +30,19 @@ class Outcome:
     """The name of the signal that stopped the training, or nothing."""
 
 
-def train_missing(runs: Sequence[PlannedRun], recipe: str, jobs: int, data_dir: Path | None, watch: Watch) -> Outcome:
+def train_missing(runs: Sequence[PlannedRun], recipe: str, jobs: int, data_dir: Path | None, bars: Bars) -> Outcome:
     """Train the runs that are not finished, `jobs` at a time; one that fails does not stop the others.
 
     After the first Ctrl-C or SIGTERM every run saves its state and the training ends; a second one does not wait for that.
     """
-    return _Training(runs, recipe, data_dir, watch).run(jobs)
+    return _Training(runs, recipe, data_dir, bars).run(jobs)
 
 
 class _Training:
     """The runs that wait and the runs in progress."""
 
-    def __init__(self, runs: Sequence[PlannedRun], recipe: str, data_dir: Path | None, watch: Watch) -> None:
-        self.recipe, self.data_dir, self.watch = recipe, data_dir, watch
+    def __init__(self, runs: Sequence[PlannedRun], recipe: str, data_dir: Path | None, bars: Bars) -> None:
+        self.recipe, self.data_dir, self.bars = recipe, data_dir, bars
         self.waiting = deque(run for run in runs if not run.folder.finished)
         self.active: dict[PlannedRun, Process] = {}
         self.outcome = Outcome()
@@ -83,7 +75,7 @@ class _Training:
         """Wait a little, report how far the runs are, and end those whose process has ended."""
         time.sleep(PAUSE)
         for run, process in list(self.active.items()):
-            self.watch.at(run, run.epochs_done)
+            self.bars.at(run, run.epochs_done)
             if process.poll() is not None:
                 del self.active[run]
                 self._end(run, failure(run, process.returncode))
@@ -91,7 +83,7 @@ class _Training:
     def _end(self, run: PlannedRun, why: str) -> None:
         if why:
             self.outcome.failures[run.name] = why
-        self.watch.ended(run, why)
+        self.bars.ended(run, why)
 
     def _stop(self) -> None:
         """Let the runs in progress save their states; only a signal leaves runs in progress."""
@@ -100,3 +92,43 @@ class _Training:
         while self.active:
             _, process = self.active.popitem()
             process.wait()
+
+
+class Bars:
+    """A bar over all epochs and one for each run in progress; without a terminal, a line for each run that ends."""
+
+    def __init__(self, runs: Sequence[PlannedRun]) -> None:
+        console = Console(stderr=True)
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("epochs"))
+        self.progress = Progress(*columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal)
+        self.epochs = {run: run.epochs_done for run in runs}
+        self.left = sum(not run.folder.finished for run in runs)
+        self.whole = self.progress.add_task("all runs", total=sum(run.epochs for run in runs))
+        self.tasks: dict[PlannedRun, TaskID] = {}
+
+    def __enter__(self) -> Bars:
+        self.progress.start()
+        self._draw()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.progress.stop()
+
+    def at(self, run: PlannedRun, epochs: int) -> None:
+        """Move the bar of the run, and the bar of all runs."""
+        if run not in self.tasks:
+            self.tasks[run] = self.progress.add_task(run.name, total=run.epochs)
+        self.epochs[run] = epochs
+        self.progress.update(self.tasks[run], completed=epochs)
+        self._draw()
+
+    def ended(self, run: PlannedRun, why_failed: str) -> None:
+        """Remove the bar of the run, and print a line that says how it ended; `why_failed` is empty if it did not fail."""
+        self.left -= 1
+        if run in self.tasks:
+            self.progress.remove_task(self.tasks.pop(run))
+        how = "failed" if why_failed else "trained"
+        self.progress.console.print(f"{run.name}: {how}, {self.left} to go", highlight=False, soft_wrap=True)
+
+    def _draw(self) -> None:
+        self.progress.update(self.whole, completed=sum(self.epochs.values()))

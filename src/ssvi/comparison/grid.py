@@ -97,6 +97,6 @@ def _changes(run: PlannedRun) -> str:
 
 def differences(old: Recipe, new: Recipe) -> dict[str, tuple[object, object]]:
     """The settings in which two recipes of one method differ, with the old value and the new one."""
-    before_and_after = old.values, new.values
-    pairs = {name: (before_and_after[0].get(name), value) for name, value in before_and_after[1].items()}
+    before_values = old.values
+    pairs = {name: (before_values.get(name), value) for name, value in new.values.items()}
     return {name: (before, after) for name, (before, after) in pairs.items() if before != after}

@@ -1,20 +1,88 @@
-"""The tables as a section of a Markdown page, between two markers, so that a later comparison replaces the section."""
+"""A comparison for its readers: the tables as a section of a Markdown page, every number as JSON, and what made them.
+
+The section stands between two markers, so that a later comparison replaces it.
+"""
 
 from __future__ import annotations
 
 import os
+import time
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from ssvi.comparison.context import Context
-from ssvi.comparison.rows import Row
+from ssvi.comparison.results import RunResult, run_to_json
+from ssvi.comparison.rows import Row, rows
 from ssvi.comparison.tables import Table, tables
-from ssvi.training.run_folder import RunError
+from ssvi.evaluation import wording
+from ssvi.training.recipe import Recipe
+from ssvi.training.records import from_plain, to_plain
+from ssvi.training.run_folder import RunError, machine
 
 NOTE = (
     "Training FLOPs are counted by one counter for all methods (2 per multiply-accumulate); they are not those of the "
     "paper, see docs/differences.md. Sparsity is the share of all weights that are gone, the unit is what a method removes."
 )
+
+
+@dataclass(frozen=True)
+class Machine:
+    """The versions and the hardware."""
+
+    ssvi: str
+    torch: str
+    python: str
+    system: str
+    processor: str
+    cores: int | None
+    """None where the operating system does not say."""
+    threads: int
+
+
+@dataclass(frozen=True)
+class Context:
+    """What made the numbers of a comparison."""
+
+    command: str
+    date: str
+    machine: Machine
+    data: str
+    model: str
+    epochs: dict[str, int]
+    """Of each method."""
+    samples: int
+    """Samples of theta that were asked for."""
+    jobs: int
+    """Runs at a time."""
+    recipe: str
+    seeds: list[int]
+
+    @classmethod
+    def now(
+        cls, command: str, recipe: str, recipes: Sequence[Recipe], seeds: Sequence[int], samples: int, jobs: int
+    ) -> Context:
+        """The context of a comparison that this process makes now; `recipes` are those of its methods."""
+        return cls(
+            command=command,
+            date=time.strftime("%Y-%m-%d"),
+            machine=from_plain(Machine, machine()),
+            data=wording.data_name(recipes[0].data),
+            model=recipes[0].model,
+            epochs={of_method.method: of_method.epochs for of_method in recipes},
+            samples=samples,
+            jobs=jobs,
+            recipe=recipe,
+            seeds=list(seeds),
+        )
+
+
+def comparison_to_json(context: Context, runs: Sequence[RunResult]) -> dict[str, Any]:
+    """The context, every number of every run, and the rows over the seeds, unrounded."""
+    return to_plain(context) | {
+        "runs": [run_to_json(run) for run in runs],
+        "rows": [to_plain(row.summary()) for row in rows(runs)],
+    }
 
 
 def section(name: str, context: Context, rows: Sequence[Row]) -> str:
@@ -27,10 +95,11 @@ def section(name: str, context: Context, rows: Sequence[Row]) -> str:
 
 def _conditions(context: Context, rows: Sequence[Row]) -> str:
     """Date, machine, images, samples and seeds in a sentence."""
-    machine, seeds = context.machine, ", ".join(map(str, context.seeds))
+    seeds = ", ".join(map(str, context.seeds))
+    hardware = f"{context.machine.processor}, {context.machine.cores} cores"
     images = next((f"{run.examples:,} test images, " for row in rows for run in row.evaluated), "")
     return (
-        f"{context.date}, {machine.processor}, {machine.cores} cores, torch {machine.torch}; {images}"
+        f"{context.date}, {hardware}, torch {context.machine.torch}; {images}"
         f"{context.samples} samples of theta, seeds {seeds}. Mean ± standard deviation over the seeds; up to "
         f"{context.jobs} runs shared the machine.\n{NOTE}"
     )

@@ -1,14 +1,13 @@
 """Data sets as tensors: `load` one by name or path, take `batches` of it for training that can resume at any step."""
 
 from ssvi.data import augment
-from ssvi.data.batches import Batches
-from ssvi.data.corruptions.table import CORRUPTIONS, corrupt
+from ssvi.data.corruptions import CORRUPTIONS, corrupt
 from ssvi.data.dataset import DataSet
 from ssvi.data.download import default_folder
 from ssvi.data.load import NAMES, cifar_c_folder, digits, load
-from ssvi.data.readers.cifar import cifar_c
-from ssvi.data.readers.folder import read_images
-from ssvi.data.split import DataError, Split
+from ssvi.data.readers.own import read_images
+from ssvi.data.readers.published import cifar_c
+from ssvi.data.split import Batches, DataError, Split
 
 __all__ = [
     "CORRUPTIONS",

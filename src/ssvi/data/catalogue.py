@@ -6,11 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from ssvi.data.corruptions.table import CORRUPTIONS
+from ssvi.data.corruptions import CORRUPTIONS
 from ssvi.data.download import Source
-from ssvi.data.readers.cifar import read_cifar10, read_cifar100
-from ssvi.data.readers.idx import read_idx
-from ssvi.data.readers.svhn import read_svhn
+from ssvi.data.readers.published import read_cifar10, read_cifar100, read_idx, read_svhn
 from ssvi.data.split import Split
 
 # The names of the classes, in the order of their numbers.

@@ -9,8 +9,7 @@ import torch
 from torch import Tensor
 
 from ssvi.data.augment import Augment
-from ssvi.data.batches import Batches
-from ssvi.data.split import DataError, Split
+from ssvi.data.split import Batches, DataError, Split
 
 
 @dataclass(frozen=True)

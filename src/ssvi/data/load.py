@@ -10,11 +10,10 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from ssvi.data.catalogue import CIFAR_C, PUBLISHED, Layout, Published
+from ssvi.data.catalogue import CIFAR_C, DIGIT_CLASSES, PUBLISHED, Layout, Published
 from ssvi.data.dataset import DataSet
 from ssvi.data.download import Source, default_folder, download_missing
-from ssvi.data.readers.folder import Size, read_folder
-from ssvi.data.readers.npz import read_npz
+from ssvi.data.readers.own import Size, read_folder, read_npz
 from ssvi.data.split import DataError, Split, empty
 
 NAMES = ("digits", *PUBLISHED)
@@ -57,7 +56,7 @@ def digits() -> DataSet:
     """
     with as_file(files("ssvi.data") / "digits.npz") as path, np.load(path, allow_pickle=False) as arrays:
         train, test = (_digits_split(arrays["x" + suffix], arrays["y" + suffix]) for suffix in ("", "_test"))
-    return DataSet("digits", tuple("0123456789"), train, test)
+    return DataSet("digits", DIGIT_CLASSES, train, test)
 
 
 def cifar_c_folder(name: str, data_dir: str | Path | None = None, download: bool = False) -> Path | None:

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from ssvi.data import DataError, Split, read_images
-from ssvi.data.readers.folder import SUFFIXES
+from ssvi.data.readers.own import SUFFIXES
 from ssvi.evaluation.finished_run import FinishedRun, Track, quiet
 from ssvi.evaluation.ood import in_channels
 from ssvi.inference.outputs import Outputs

@@ -1,13 +1,15 @@
 """Kernels: (x, mu, sigma^2, support) -> y. The layers call `draw` and `fixed` here and never know which kernel ran.
 
 `dense` serves every device, dtype and layer. `native` walks the live weights alone: Linear and Conv2d in float32 on the
-CPU. By default ("auto") a rule takes whichever is the faster one; `use` overrides it.
+CPU. By default ("auto") a rule takes the faster one; `use` overrides it.
 """
 
 from __future__ import annotations
 
 import warnings
-from types import ModuleType, TracebackType
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from types import ModuleType
 
 from torch import Tensor, nn
 
@@ -28,35 +30,35 @@ def available() -> tuple[str, ...]:
     return ("dense", "native") if native.available() else ("dense",)
 
 
-class use:  # noqa: N801 - reads as a statement: use("dense"), with use("native"):
+def use(name: str) -> AbstractContextManager[None]:
     """Choose a kernel from now on, or inside `with use(...):` only.
 
     "auto" takes the faster one by rule, "dense" always the reference, "native" the native one wherever it can serve.
     """
+    global _choice
+    if name not in _NAMES:
+        raise ValueError(f"kernels.use({name!r}): take one of {', '.join(_NAMES)}")
+    if name == "native" and not native.available():
+        raise RuntimeError(f"kernels.use('native'): {native.why_not()}")
+    before, _choice = _choice, name
+    return _restored_at_exit(before)
 
-    def __init__(self, name: str) -> None:
-        global _choice
-        if name not in _NAMES:
-            raise ValueError(f"kernels.use({name!r}): take one of {', '.join(_NAMES)}")
-        if name == "native" and not native.available():
-            raise RuntimeError(f"kernels.use('native'): {native.why_not()}")
-        self._before, _choice = _choice, name
 
-    def __enter__(self) -> None:
-        """The choice is made already."""
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        global _choice
-        _choice = self._before
+@contextmanager
+def _restored_at_exit(before: str) -> Iterator[None]:
+    """A plain call of `use` drops this unentered, and its choice stays."""
+    global _choice
+    try:
+        yield
+    finally:
+        _choice = before
 
 
 def chosen(x: Tensor, geometry: Geometry, s: int) -> str:
     """The name of the kernel that serves a layer with s live weights on inputs like `x` (of its device and dtype)."""
     if _choice == "dense" or not native.supports(x, geometry):
         return "dense"
-    return "native" if _choice == "native" or native.wants(x, geometry, s) else "dense"
+    return "native" if _choice == "native" or native.is_faster(geometry, s) else "dense"
 
 
 def _kernel(x: Tensor, geometry: Geometry, s: int) -> ModuleType:
@@ -82,14 +84,14 @@ def draw(
 
 
 def fixed(x: Tensor, theta: Tensor, index: Tensor, geometry: Geometry, bias: Tensor | None = None) -> Tensor:
-    """y = theta * x + bias for one theta: `dense.fixed`, by the kernel that was chosen."""
+    """y = theta * x + bias for one given theta: `dense.fixed`, by the kernel that was chosen."""
     kernel = _kernel(x, geometry, index.numel())
     y: Tensor = kernel.fixed(x, theta, index, geometry, bias)
     return y
 
 
 def batch_norm(norm: nn.BatchNorm2d, x: Tensor, *, residual: Tensor | None = None, relu: bool = False) -> Tensor:
-    """relu(norm(x) + residual), which is most of a step once convolutions are cheap: fused where that can be done."""
+    """relu(norm(x) + residual), fused into one pass where a kernel for it can serve."""
     module = batchnorm if _choice != "dense" and batchnorm.supports(norm, x) else dense
     y: Tensor = module.batch_norm(norm, x, residual=residual, relu=relu)
     return y

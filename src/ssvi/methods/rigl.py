@@ -6,18 +6,26 @@ SSVI with a point in place of the Gaussian: removal by |mu|, addition by the abs
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from torch import nn
 from torch.optim import Optimizer
 
-from ssvi.methods import common, sparse_point
+from ssvi.methods import common, static
 from ssvi.methods.base import About
+from ssvi.methods.groups import Updates
 from ssvi.methods.job import AfterStep, Job, Loss
 
 ABOUT = About("RigL", "sparse point estimate, grown by gradients", unit="weight", aims_at_density=True)
 
-Settings = sparse_point.GrowingPoint
+
+@dataclass(frozen=True)
+class Settings(Updates, static.Settings):
+    """Those of static sparse training, and the updates of the support."""
+
+
 epochs = common.as_asked
-network = sparse_point.network
+network = static.network
 loss = common.plain_nll
 optimizer = common.descent
 

@@ -7,15 +7,15 @@ from __future__ import annotations
 from torch import nn
 from torch.optim import Optimizer
 
-from ssvi.methods import common, sparse_point
+from ssvi.methods import common, rigl, static
 from ssvi.methods.base import About
 from ssvi.methods.job import AfterStep, Job, Loss
 
 ABOUT = About("SET", "sparse point estimate, grown at random", unit="weight", aims_at_density=True)
 
-Settings = sparse_point.GrowingPoint
+Settings = rigl.Settings
 epochs = common.as_asked
-network = sparse_point.network
+network = static.network
 loss = common.plain_nll
 optimizer = common.descent
 

@@ -2,14 +2,37 @@
 
 from __future__ import annotations
 
-from ssvi.methods import common, sparse_point
+from dataclasses import dataclass
+
+from torch import nn
+
+from ssvi.methods import common
 from ssvi.methods.base import About
+from ssvi.methods.groups import Allocation, Conversion, Descent, Support
+from ssvi.methods.job import Job
+from ssvi.methods.settings import word_or_number
+from ssvi.nn.convert import to_bnn
 
 ABOUT = About("static sparse", "sparse point estimate on a fixed random support", unit="weight", aims_at_density=True)
 
-Settings = sparse_point.PointSettings
+
+@dataclass(frozen=True)
+class Settings(Descent, Conversion, Allocation, Support):
+    """Gradient descent on a sparse support."""
+
+
 epochs = common.as_asked
-network = sparse_point.network
+
+
+def network(job: Job[Settings]) -> nn.Module:
+    """Sparse points at the density of the recipe."""
+    settings, net = job.settings, job.fresh()
+    return to_bnn(
+        net, settings.density, keep_dense=common.dense_names(settings, net), skip=settings.skip,
+        allocation=settings.allocation, mu_init=word_or_number(settings.mu_init), point=True,
+    )  # fmt: skip
+
+
 loss = common.plain_nll
 optimizer = common.descent
 after_step = common.nothing_after_step

@@ -13,7 +13,7 @@ from ssvi.evaluation.results import CorruptionResult, LayerRow, OODResult, RunEv
 from ssvi.methods import about
 from ssvi.plotting import Series
 from ssvi.report.pictures import HardPictures, hard_pictures
-from ssvi.training.epoch_line import EpochLine
+from ssvi.training.progress import EpochLine
 from ssvi.training.recipe import Recipe
 
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from ssvi.plotting import Curve, Drawing, Scale, curves, linear, log, percent
 from ssvi.report.gather import ReportedRun
 from ssvi.report.pieces import Card
-from ssvi.training.epoch_line import EpochLine
+from ssvi.training.progress import EpochLine
 
 Number = Callable[[EpochLine], float | None]
 """What is drawn of an epoch; None where the run has no such number."""

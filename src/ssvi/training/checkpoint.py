@@ -1,16 +1,19 @@
-"""Checkpoints of a run, from which it goes on bit for bit."""
+"""What a run keeps while it trains: checkpoints, from which it goes on bit for bit, and the networks of a mixture."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch import nn
 
 from ssvi.inference import distributed
 from ssvi.methods.base import Method
 from ssvi.methods.job import Training
+from ssvi.training import model_file
 from ssvi.training.progress import Progress
 from ssvi.training.run_folder import RunError, RunFolder
 
@@ -40,3 +43,33 @@ def restore(folder: RunFolder, method: Method, training: Training[Any]) -> tuple
     if distributed.rank() == 0:
         folder.forget_epochs_from(progress.epoch)
     return progress, damaged
+
+
+@dataclass(frozen=True)
+class StateFolder:
+    """RUN/states: the networks that an ensemble or a sampler keeps, a model file for each epoch that was kept.
+
+    `fresh()` makes the plain network that a file is loaded into.
+    """
+
+    path: Path
+    fresh: Callable[[], nn.Module]
+
+    def keep(self, epoch: int, net: nn.Module) -> None:
+        """Write the network of an epoch, whole or not at all; the first process writes for all of them."""
+        if distributed.rank() == 0:
+            self.path.mkdir(exist_ok=True)
+            model_file.save(net, self.path / f"epoch-{epoch:06d}.safetensors")
+
+    def forget_from(self, epoch: int) -> None:
+        """Delete what was kept in this epoch or later."""
+        for file in self._files():
+            if int(file.stem.removeprefix("epoch-")) >= epoch:
+                file.unlink(missing_ok=True)
+
+    def networks(self) -> Iterator[nn.Module]:
+        """All that was kept, in the order of the epochs."""
+        return (model_file.load(file, net=self.fresh()) for file in self._files())
+
+    def _files(self) -> list[Path]:
+        return sorted(self.path.glob("epoch-*.safetensors"))

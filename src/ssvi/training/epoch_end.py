@@ -1,7 +1,9 @@
-"""What is looked at once per epoch: the guard, validation at the posterior mean, cost, sigma and the support."""
+"""What is looked at once per epoch: whether training went wrong, validation at the posterior mean, cost, sigma, support."""
 
 from __future__ import annotations
 
+import sys
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -9,31 +11,42 @@ from torch import Tensor, nn
 
 from ssvi import flops
 from ssvi.data import Batches
+from ssvi.errors import UserError
 from ssvi.inference.evaluate import evaluate
 from ssvi.nn.layers import gaussians, layers, posteriors
+from ssvi.nn.posterior import SparseGaussian
 from ssvi.nn.random_tensor import at_mean
-from ssvi.training import guard, memory
-from ssvi.training.epoch_line import EpochLine, StepNumbers, Validation
-from ssvi.training.progress import Progress
+from ssvi.nn.sparse import SparsePosterior
+from ssvi.training.progress import EpochLine, Progress, StepNumbers, Validation
+
+RUNAWAY = 20.0
+"""Sigma has run away if its mean in a layer is so many times the prior's, or its start."""
+
+DEAD = 0.02
+"""A layer passes noise only if no |mu|/sigma is above this."""
+
+
+class TrainingError(UserError, RuntimeError):
+    """Training was stopped; the last good checkpoint is still there."""
 
 
 def summarise(
     numbers: StepNumbers, net: nn.Module, progress: Progress, batches: Batches, validation: Batches
 ) -> EpochLine:
     """The line of an epoch, from its averages and the network at its end; an error if the network is beyond repair."""
-    guard.check(net)
+    check(net)
     return EpochLine(
         **vars(numbers),
         validation=_validate(net, validation),
         flops=_flops(net, progress, batches),
-        peak_memory_bytes=memory.peak(),
+        peak_memory_bytes=peak_memory(),
         **_support(net, progress.indices),
     )
 
 
 def indices(net: nn.Module) -> dict[str, Tensor]:
     """The support of each sparse layer."""
-    return {name: p.index.clone() for name, p in (posteriors(net) if _has_posteriors(net) else {}).items() if p.s < p.d}
+    return {name: p.index.clone() for name, p in _posteriors(net).items() if p.s < p.d}
 
 
 def _validate(net: nn.Module, batches: Batches) -> Validation | None:
@@ -55,11 +68,12 @@ def _flops(net: nn.Module, progress: Progress, batches: Batches) -> int:
 
 def _support(net: nn.Module, before: dict[str, Tensor]) -> dict[str, Any]:
     """How far sigma moved from its start, and the agreement of the support with what it was."""
-    return {"sigma_drift": _drift(net), "iou": _iou(before, indices(net))} if _has_posteriors(net) else {}
+    return {"sigma_drift": _drift(net), "iou": _iou(before, indices(net))} if _posteriors(net) else {}
 
 
-def _has_posteriors(net: nn.Module) -> bool:
-    return any(True for _ in layers(net))
+def _posteriors(net: nn.Module) -> dict[str, SparsePosterior]:
+    """The posteriors by name; a plain network has none."""
+    return posteriors(net) if any(True for _ in layers(net)) else {}
 
 
 @torch.no_grad()
@@ -73,3 +87,48 @@ def _iou(before: dict[str, Tensor], now: dict[str, Tensor]) -> float:
     both = sum(int(torch.isin(now[name], before[name]).sum()) for name in now)
     total = sum(index.numel() for index in now.values())
     return both / (2 * total - both) if total else 1.0
+
+
+# ---- has training gone wrong? ----------------------------------------------------------------------------------------
+
+
+@torch.no_grad()
+def check(net: nn.Module) -> None:
+    """An error that names the first layer with NaN, with a sigma far beyond its prior, or without any signal."""
+    for name, posterior in _posteriors(net).items():
+        if not (torch.isfinite(posterior.mu).all() and torch.isfinite(posterior.sigma).all()):
+            raise TrainingError(f"layer {name!r}: mu or sigma is not finite; lower lr, or clip gradients")
+        if isinstance(posterior, SparseGaussian):
+            _check_sigma(name, posterior)
+
+
+def _check_sigma(name: str, posterior: SparseGaussian) -> None:
+    mu, sigma, prior = posterior.mu, posterior.sigma, posterior.prior_sigma
+    widest, strongest = sigma.mean().item(), (mu.abs() / sigma).max().item()
+    if widest > RUNAWAY * max(prior, posterior.sigma_init.item()):
+        raise TrainingError(
+            f"layer {name!r}: sigma has run away, its mean is {widest:.3g} with prior_sigma={prior:.3g}; "
+            "lower sigma_lr, or raise beta_max"
+        )
+    if strongest < DEAD:
+        raise TrainingError(
+            f"layer {name!r} is dead: no |mu|/sigma exceeds {strongest:.2g}, it passes noise only; "
+            "lower beta_max, raise prior_sigma or density, or name the layer in keep_dense"
+        )
+
+
+def peak_memory() -> int:
+    """The largest resident size of this program so far, in bytes; 0 where the system does not tell.
+
+    On Linux not ru_maxrss: that begins with the size of the parent.
+    """
+    status = Path("/proc/self/status")
+    if status.is_file():
+        lines = (line for line in status.read_text().splitlines() if line.startswith("VmHWM:"))
+        return int(next(lines).split()[1]) * 1024
+    try:
+        import resource
+    except ImportError:
+        return 0
+    size = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return size if sys.platform == "darwin" else size * 1024

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,17 +13,17 @@ from torch import Tensor, nn
 
 from ssvi.data import Batches, DataSet, Split
 from ssvi.inference import distributed
+from ssvi.inference.evaluate import Evaluation, evaluate
 from ssvi.methods.base import Method
 from ssvi.methods.job import Training
-from ssvi.training import checkpoint, epoch_end
-from ssvi.training.epoch_line import EpochLine, StepNumbers
-from ssvi.training.guard import TrainingError
-from ssvi.training.progress import Pace, Progress
-from ssvi.training.recipe import Recipe
+from ssvi.training import checkpoint, epoch_end, model_file
+from ssvi.training.epoch_end import TrainingError
+from ssvi.training.progress import EpochLine, Pace, Progress, StepNumbers
+from ssvi.training.recipe import Recipe, RecipeError
 from ssvi.training.run_folder import RunFolder
 from ssvi.training.signals import on_stop_signal
 
-VALIDATION_BATCH = 500
+EVALUATION_BATCH = 500
 
 
 def _ignore(numbers: object) -> None:
@@ -32,12 +32,11 @@ def _ignore(numbers: object) -> None:
 
 @dataclass
 class Run:
-    """One training run. `ssvi.training.start` makes a new one, `ssvi.training.resume` goes on with another."""
+    """One training run; `ssvi.training.start` begins a new one, or goes on with an earlier one."""
 
     folder: RunFolder
     recipe: Recipe
     data: DataSet
-    train_split: Split
     validation: Split
     batches: Batches
     method: Method
@@ -108,10 +107,10 @@ class Run:
 
     def _end_of_epoch(self, pace: Pace) -> EpochLine:
         """What is looked at, what the method does, the log and the checkpoint."""
-        progress, held_out = self.progress, self.data.batches(self.validation, VALIDATION_BATCH, shuffle=False)
+        progress, validation = self.progress, self.data.batches(self.validation, EVALUATION_BATCH, shuffle=False)
         progress.average_over_processes()
         numbers = pace.numbers(progress, self.training)
-        line = epoch_end.summarise(numbers, self.net, progress, self.batches, held_out)
+        line = epoch_end.summarise(numbers, self.net, progress, self.batches, validation)
         self.method.end_of_epoch(self.training, progress.epoch)
         self.progress = progress.next_epoch(epoch_end.indices(self.net))
         if distributed.rank() == 0:
@@ -133,3 +132,27 @@ class Run:
             return False
         self.interrupted = self.interrupted or "another process was interrupted"
         return True
+
+
+def finish(run: Run) -> Evaluation | None:
+    """Write the model file and result.json; the evaluation is None where there are no test images."""
+    recipe, data = run.recipe, run.data
+    torch.manual_seed(recipe.seed)
+    try:
+        net = run.method.product(run.training)
+    except ValueError as error:  # a density or threshold that leaves nothing of a layer
+        raise RecipeError(str(error)) from error
+    model_file.save(net, run.folder.path / "model.safetensors", recipe=recipe.values, about=_about(run))
+    test = data.batches(data.test, EVALUATION_BATCH, shuffle=False)
+    evaluation = evaluate(net, test, recipe.samples) if len(data.test) else None
+    run.folder.write_json("result.json", asdict(evaluation) if evaluation else {})
+    return evaluation
+
+
+def _about(run: Run) -> dict[str, Any]:
+    """What one must know of the data to use the network."""
+    _, channels, size, _ = run.data.train.x.shape
+    return {
+        "classes": list(run.data.classes), "channels": channels, "size": size, "mean": run.data.mean,
+        "std": run.data.std,
+    }  # fmt: skip

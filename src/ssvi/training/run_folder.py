@@ -24,7 +24,7 @@ from typing import Any
 import torch
 
 from ssvi.errors import UserError
-from ssvi.training.epoch_line import EpochLine, epoch_line
+from ssvi.training.progress import EpochLine, epoch_line
 from ssvi.training.recipe import Recipe
 from ssvi.training.recipe_files import parse
 from ssvi.training.records import to_plain

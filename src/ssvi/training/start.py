@@ -15,11 +15,11 @@ from ssvi.methods.base import begin
 from ssvi.methods.job import Job
 from ssvi.nn import models
 from ssvi.training import checkpoint, epoch_end
+from ssvi.training.checkpoint import StateFolder
 from ssvi.training.progress import Progress
 from ssvi.training.recipe import AUGMENTATIONS, Recipe, RecipeError
 from ssvi.training.run import Run
 from ssvi.training.run_folder import RunError, RunFolder
-from ssvi.training.state_folder import StateFolder
 
 
 def start(recipe: Recipe, out: str | Path, data_dir: str | Path | None = None) -> Run:
@@ -67,7 +67,7 @@ def _make(folder: RunFolder, recipe: Recipe, data_dir: str | Path | None) -> Run
     forward = distributed.parallel(training.net)
     torch.manual_seed(recipe.seed + distributed.rank())  # the noise of each process is its own
     progress = Progress(indices=epoch_end.indices(training.net))
-    return Run(folder, recipe, data, train, validation, batches, method, training, forward, progress)
+    return Run(folder, recipe, data, validation, batches, method, training, forward, progress)
 
 
 def _batches(recipe: Recipe, data: DataSet, train: Split) -> Batches:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ssvi.training.epoch_line import EpochLine
+from ssvi.training.progress import EpochLine
 from ssvi.training.recipe import RecipeError
 from ssvi.training.records import to_plain
 

@@ -5,7 +5,7 @@ import math
 import pytest
 import torch
 
-from ssvi.data.corruptions import blur, filters
+from ssvi.data.corruptions import blur
 
 
 @pytest.mark.parametrize("sigma", [0.05, 0.4, 1.0, 6.4])
@@ -13,7 +13,7 @@ def test_gaussian_blur_is_scipys(sigma, generator):
     gaussian_filter = pytest.importorskip("scipy.ndimage").gaussian_filter
     x = torch.rand(2, 3, 17, 32, generator=generator())
     expected = gaussian_filter(x.double().numpy(), (0, 0, sigma, sigma), mode="nearest", radius=math.ceil(4 * sigma))
-    torch.testing.assert_close(filters.gaussian_blur(x, sigma).double(), torch.from_numpy(expected), rtol=0, atol=1e-5)
+    torch.testing.assert_close(blur.gaussian_blur(x, sigma).double(), torch.from_numpy(expected), rtol=0, atol=1e-5)
 
 
 def point(row, column, size=15):
@@ -34,13 +34,13 @@ def test_convolution_is_torchs(generator):
     x, kernel = torch.rand(2, 3, 9, 11, generator=generator()), torch.rand(3, 5, generator=generator())
     padded = torch.nn.functional.pad(x, (2, 2, 1, 1), mode="replicate")
     expected = torch.conv2d(padded, kernel.expand(3, 1, 3, 5), groups=3)
-    torch.testing.assert_close(filters.convolve(x, kernel), expected)
+    torch.testing.assert_close(blur.convolve(x, kernel), expected)
 
 
 @pytest.mark.parametrize(("degrees", "row", "column"), [(0, 0, -1), (90, -1, 0), (180, 0, 1), (-90, 1, 0)])
 def test_motion_blur_smears_one_way(degrees, row, column):
     """The light of a point falls where the window of another pixel, moving along the angle, finds it."""
-    smeared = filters.motion_blur(point(7, 7), torch.tensor([math.radians(degrees)]), 4, 2.0)[0, 0]
+    smeared = blur.motion_blur(point(7, 7), torch.tensor([math.radians(degrees)]), 4, 2.0)[0, 0]
     trace = [smeared[7 + k * row, 7 + k * column].item() for k in range(5)]
     assert [value / trace[0] for value in trace] == pytest.approx([math.exp(-(k**2) / 8) for k in range(5)], rel=1e-4)
     assert smeared[7 - row, 7 - column] == 0
@@ -63,7 +63,7 @@ def test_glass_blur_moves_colours_by_no_more_than_one_pixel_a_round(generator):
 
 def test_zoom_keeps_the_middle(generator):
     x = torch.rand(2, 3, 9, 13, generator=generator())
-    torch.testing.assert_close(filters.zoom(x, 1.0), x)
-    zoomed = filters.zoom(x, 2.0)
+    torch.testing.assert_close(blur.zoom(x, 1.0), x)
+    zoomed = blur.zoom(x, 2.0)
     torch.testing.assert_close(zoomed[..., 4, 6], x[..., 4, 6])
     torch.testing.assert_close(zoomed[..., 6, 8], x[..., 5, 7])

@@ -1,11 +1,11 @@
-"""Weather, and its textures."""
+"""Weather, and its weather."""
 
 import colorsys
 
 import pytest
 import torch
 
-from ssvi.data.corruptions import textures, weather
+from ssvi.data.corruptions import weather
 
 
 def test_brightness_adds_to_the_value_of_hsv(generator):
@@ -19,7 +19,7 @@ def test_brightness_adds_to_the_value_of_hsv(generator):
 
 @pytest.mark.parametrize("roughness", [3.0, 1.75])
 def test_fractal_is_a_landscape_that_gets_rougher(roughness, generator):
-    land = textures.fractal(20, 30, roughness, generator())
+    land = weather.fractal(20, 30, roughness, generator())
     assert land.shape == (20, 32, 32)
     assert torch.equal(land.amin((1, 2)), torch.zeros(20))
     assert torch.equal(land.amax((1, 2)), torch.ones(20))
@@ -30,13 +30,13 @@ def test_fractal_is_a_landscape_that_gets_rougher(roughness, generator):
 def test_fog_is_rougher_with_a_smaller_decay(generator):
     slopes = []
     for roughness in (3.0, 2.5, 2.0, 1.75):
-        land = textures.fractal(50, 32, roughness, generator())
+        land = weather.fractal(50, 32, roughness, generator())
         slopes.append(((land - land.roll(1, 1)).abs().mean() / land.std()).item())
     assert slopes == sorted(slopes)
 
 
 def test_frost_texture_is_bright_and_dark():
-    texture = textures.frost_texture(128)
+    texture = weather.frost_texture(128)
     assert texture.min() < 0.1
     assert texture.max() > 0.9
     assert (texture[2] >= texture[0]).all()  # bluish

@@ -1,4 +1,7 @@
-"""Digital corruptions: contrast, elastic transforms, large pixels and JPEG."""
+"""What a sensor and a digital file do to a picture: noise, low contrast, elastic transforms, large pixels and JPEG.
+
+These are two families of Hendrycks and Dietterich, "noise" and "digital".
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,23 @@ import torch.nn.functional as F
 from PIL import Image
 from torch import Tensor
 
-from ssvi.data.corruptions.filters import gaussian_blur, separable
+from ssvi.data.corruptions.blur import gaussian_blur, separable
+
+
+def gaussian_noise(x: Tensor, generator: torch.Generator, std: float) -> Tensor:
+    """x + std * eps with eps ~ N(0, 1) for every value, as in pictures taken in bad light."""
+    return x + std * torch.randn(x.shape, generator=generator)
+
+
+def shot_noise(x: Tensor, generator: torch.Generator, photons: float) -> Tensor:
+    """n / photons with n ~ Poisson(x * photons): the count of photons, of which a white pixel sends `photons`."""
+    return torch.poisson(x * photons, generator=generator) / photons
+
+
+def impulse_noise(x: Tensor, generator: torch.Generator, amount: float) -> Tensor:
+    """Set a fraction `amount` of all values to 0 or 1, each with probability 1/2 (salt and pepper noise)."""
+    draw = torch.rand(x.shape, generator=generator)
+    return x.masked_fill(draw < amount, 1.0).masked_fill(draw < amount / 2, 0.0)
 
 
 def contrast(x: Tensor, generator: torch.Generator, factor: float) -> Tensor:

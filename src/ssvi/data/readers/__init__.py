@@ -1,1 +1,1 @@
-"""Readers, one module for each file format: files in, images and labels out."""
+"""Readers: files in, images and labels out; `published` for the data sets that we know by name, `own` for all others."""

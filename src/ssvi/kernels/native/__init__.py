@@ -14,8 +14,10 @@ from torch import Tensor
 
 from ssvi.kernels.geometry import Geometry
 from ssvi.kernels.native.library import available, isa, why_not
+from ssvi.kernels.native.ops import seed, sparse_draw, sparse_fixed
+from ssvi.kernels.native.structs import Convolution
 
-__all__ = ["available", "draw", "fixed", "isa", "supports", "wants", "why_not"]
+__all__ = ["available", "draw", "fixed", "is_faster", "isa", "supports", "why_not"]
 
 
 def supports(x: Tensor, geometry: Geometry) -> bool:
@@ -26,39 +28,30 @@ def supports(x: Tensor, geometry: Geometry) -> bool:
 _HALF, _SMALL_FAN_IN = 0.5, 128
 
 
-def wants(x: Tensor, geometry: Geometry, s: int) -> bool:
-    """Whether the native kernel is the faster one, by rule: up to half the weights live, or few weights per output.
+def is_faster(geometry: Geometry, s: int) -> bool:
+    """Whether native beats dense where both can serve, by rule: up to half the weights live, or few weights per output.
 
-    Measured for `draw`, forward and backward, on one busy machine with one thread: it won at half density and below, but
-    for a fully connected layer at batch 1 (even at one half). `fixed` alone breaks even lower: about one half for wide
-    layers, and never for a layer of ten outputs, where both take a fraction of a millisecond.
+    Measured for `draw`, forward and backward, on one busy machine with one thread: native was faster at half density and
+    below; only for a fully connected layer at batch 1 and half density both were equal. For `fixed` alone both are equal
+    at about half density in wide layers. In a layer of ten outputs `fixed` is never faster, but takes a fraction of a
+    millisecond.
     """
-    return supports(x, geometry) and (s <= _HALF * geometry.d or math.prod(geometry.shape[1:]) <= _SMALL_FAN_IN)
+    return s <= _HALF * geometry.d or math.prod(geometry.shape[1:]) <= _SMALL_FAN_IN
 
 
 def draw(
     x: Tensor, mu: Tensor, sigma2: Tensor, index: Tensor, geometry: Geometry, bias: Tensor | None = None
 ) -> Tensor:
     """One y ~ N(E[y], Var[y]), as `ssvi.kernels.dense.draw`."""
-    from ssvi.kernels.native import ops
-
     images = _as_images(x, geometry)
-    y, _t = ops.sparse_draw(images, mu, sigma2, index, bias, ops.seed(), layer_of(geometry))
+    y, _t = sparse_draw(images, mu, sigma2, index, bias, seed(), Convolution.of(geometry))
     return _as_given(y, x, geometry)
 
 
 def fixed(x: Tensor, theta: Tensor, index: Tensor, geometry: Geometry, bias: Tensor | None = None) -> Tensor:
-    """y = theta * x + bias, as `ssvi.kernels.dense.fixed`."""
-    from ssvi.kernels.native import ops
-
-    return _as_given(ops.sparse_fixed(_as_images(x, geometry), theta, index, bias, layer_of(geometry)), x, geometry)
-
-
-def layer_of(geometry: Geometry) -> list[int]:
-    """The geometry as the operators take it: a fully connected layer is a 1x1 convolution on planes of one pixel."""
-    if geometry.ndim == 0:
-        return [*geometry.shape, 1, 1, 1, 1, 0, 0, 1, 1, 1]
-    return [*geometry.shape, *geometry.stride, *geometry.padding, *geometry.dilation, geometry.groups]
+    """y = theta * x + bias for one given theta, as `ssvi.kernels.dense.fixed`."""
+    y = sparse_fixed(_as_images(x, geometry), theta, index, bias, Convolution.of(geometry))
+    return _as_given(y, x, geometry)
 
 
 def _as_images(x: Tensor, geometry: Geometry) -> Tensor:

@@ -1,4 +1,4 @@
-"""Memory that stays: a setting of the C library's allocator that training on large activations wants."""
+"""A setting of the C library's allocator that makes training on large activations faster: freed memory stays."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ _TOP_PAD_BYTES = 64 << 20
 
 
 def tune_malloc() -> bool:
-    """Keeps freed memory in the process instead of returning it to the system; whether that could be done.
+    """Keep freed memory in the process instead of returning it to the system; returns whether that was possible.
 
-    glibc maps every block above 32 MB (one activation of a ResNet at batch 128) afresh, and the kernel clears its pages
-    at each use: half the time of a fast layer. The price is that the process stays at its peak size. For the whole
-    process, so an application calls it, never the library itself; glibc only.
+    glibc maps every block above 32 MB (one activation of a ResNet at batch 128) anew, and the operating system clears its
+    pages at each use: half the time of a fast layer. The price is that the process stays at its peak size. The setting is
+    for the whole process, so an application calls it and never the library itself. It exists in glibc only.
     """
     if not sys.platform.startswith("linux"):
         return False

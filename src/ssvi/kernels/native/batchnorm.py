@@ -1,37 +1,28 @@
-"""BatchNorm2d with an addition and a ReLU behind it, in one operator: what is left of a step once convolutions are cheap."""
+"""BatchNorm2d with an addition and a ReLU behind it, in one operator: most of a step, once convolutions are cheap."""
 
 from __future__ import annotations
 
-import ctypes
+from ctypes import byref, c_bool, c_float
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ssvi.kernels import dense
-from ssvi.kernels.native.library import Norm, available, library, pointer
-
-
-class _Planes(ctypes.Structure):
-    """`Planes` of batchnorm.cpp."""
-
-    _fields_ = [(name, ctypes.c_int64) for name in ("batch", "channels", "pixels")]
-
-    @classmethod
-    def of(cls, x: Tensor) -> _Planes:
-        return cls(x.shape[0], x.shape[1], x.shape[2:].numel())
+from ssvi.kernels.native.library import available, library, threads
+from ssvi.kernels.native.structs import Norm, Planes, pointer
 
 
 def supports(norm: nn.BatchNorm2d, x: Tensor) -> bool:
     """Whether a fused operator can serve: float32 images on the CPU, in training, or in evaluation without gradients.
 
-    A layer with hooks must be called itself, or they would be passed over."""
+    A norm with hooks must be called as a module, because only then its hooks run.
+    """
     served = (_by_batch(norm) or not torch.is_grad_enabled()) and not (norm._forward_hooks or norm._forward_pre_hooks)
     return served and available() and x.device.type == "cpu" and x.dtype == torch.float32 and x.dim() == 4
 
 
-def applies(norm: nn.BatchNorm2d, x: Tensor) -> bool:
-    """Whether that is evaluation: statistics that are given, and no gradients."""
+def supports_evaluation(norm: nn.BatchNorm2d, x: Tensor) -> bool:
+    """Whether a fused operator can serve in evaluation: with given statistics and without gradients."""
     return supports(norm, x) and not _by_batch(norm)
 
 
@@ -41,11 +32,9 @@ def _by_batch(norm: nn.BatchNorm2d) -> bool:
 
 
 def batch_norm(norm: nn.BatchNorm2d, x: Tensor, *, residual: Tensor | None = None, relu: bool = False) -> Tensor:
-    """relu(norm(x) + residual), with everything that `norm` does to its running statistics."""
-    if not supports(norm, x):
-        return dense.batch_norm(norm, x, residual=residual, relu=relu)
+    """relu(norm(x) + residual) where `supports(norm, x)`, with everything that `norm` does to its running statistics."""
     residual = None if residual is None else residual.expand_as(x)  # as torch adds it; the kernels read all of it
-    if applies(norm, x):
+    if not _by_batch(norm):
         assert norm.running_mean is not None
         assert norm.running_var is not None
         statistics = (norm.running_mean, norm.running_var)
@@ -78,9 +67,7 @@ def applied_batch_norm(
     """y with given statistics; for evaluation, so without gradients."""
     x, residual = x.contiguous(), None if residual is None else residual.contiguous()
     y, norm = torch.empty_like(x), Norm.of((weight, bias, mean, var, residual), eps, relu)
-    library().ssvi_batchnorm_apply(
-        ctypes.byref(_Planes.of(x)), pointer(x), ctypes.byref(norm), pointer(y), ctypes.c_int64(torch.get_num_threads())
-    )
+    library().ssvi_batchnorm_apply(byref(Planes.of(x)), pointer(x), byref(norm), pointer(y), threads())
     return y
 
 
@@ -100,9 +87,9 @@ def fused_batch_norm(
     x, residual = x.contiguous(), None if residual is None else residual.contiguous()
     y, mean, var = torch.empty_like(x), x.new_empty(x.shape[1]), x.new_empty(x.shape[1])
     library().ssvi_batchnorm_forward(
-        ctypes.byref(_Planes.of(x)), pointer(x), pointer(residual), pointer(weight), pointer(bias),
-        ctypes.c_float(eps), ctypes.c_bool(relu), pointer(y), pointer(mean), pointer(var),
-        ctypes.c_int64(torch.get_num_threads()),
+        byref(Planes.of(x)), pointer(x), pointer(residual), pointer(weight), pointer(bias),
+        c_float(eps), c_bool(relu), pointer(y), pointer(mean), pointer(var),
+        threads(),
     )  # fmt: skip
     return y, mean, var
 
@@ -124,9 +111,9 @@ def fused_batch_norm_backward(
     grad_x, grad_weight, grad_bias = torch.empty_like(x), torch.empty_like(mean), torch.empty_like(mean)
     grad_residual = torch.empty_like(x) if residual else x.new_empty(0)
     library().ssvi_batchnorm_backward(
-        ctypes.byref(_Planes.of(x)), pointer(grad_y), pointer(x), pointer(y), pointer(weight), pointer(mean),
-        pointer(var), ctypes.c_float(eps), pointer(grad_x), pointer(grad_residual if residual else None),
-        pointer(grad_weight), pointer(grad_bias), ctypes.c_int64(torch.get_num_threads()),
+        byref(Planes.of(x)), pointer(grad_y), pointer(x), pointer(y), pointer(weight), pointer(mean),
+        pointer(var), c_float(eps), pointer(grad_x), pointer(grad_residual if residual else None),
+        pointer(grad_weight), pointer(grad_bias), threads(),
     )  # fmt: skip
     return grad_x, grad_residual, grad_weight, grad_bias
 

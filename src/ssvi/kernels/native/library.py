@@ -1,14 +1,13 @@
-"""The compiled library: which one fits this CPU, and its functions by ctypes."""
+"""The compiled library: which one fits this CPU, its functions by ctypes, and what a failure of theirs means."""
 
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
+from typing import Any
 
 import torch
-from torch import Tensor
 
 # Best first. torch has looked at the CPU already; ATEN_CPU_CAPABILITY overrides it for torch and for us.
 _BY_CAPABILITY = {
@@ -23,67 +22,50 @@ _INSTALL = (
     "install a C++ compiler (for instance `apt install g++`), then `pip install --force-reinstall --no-deps ssvi`"
 )
 
+# ---- the functions and their failures --------------------------------------------------------------------------------
 
-class Shape(ctypes.Structure):
-    """`Shape` of layout.h."""
-
-    _fields_ = [
-        (name, ctypes.c_int64)
-        for name in [
-            "batch",
-            "in_channels",
-            "height",
-            "width",
-            "out_channels",
-            "kernel_h",
-            "kernel_w",
-            "stride_h",
-            "stride_w",
-            "padding_h",
-            "padding_w",
-            "dilation_h",
-            "dilation_w",
-            "groups",
-        ]
-    ]
+_WITH_STATUS = ("ssvi_forward", "ssvi_backward", "ssvi_pattern", "ssvi_top_k")
+_WITHOUT_RESULT = ("ssvi_batchnorm_apply", "ssvi_batchnorm_forward", "ssvi_batchnorm_backward")  # they take no memory
+_OUT_OF_MEMORY, _TOO_LARGE = 1, 2  # `Status` of status.h; zero is success
+_INTERFACE = 2  # `ssvi_interface` of pattern.cpp
 
 
-class Pattern(ctypes.Structure):
-    """`Pattern` of sparse.h."""
-
-    _fields_ = [
-        ("count", ctypes.c_int64),
-        *((name, ctypes.c_void_p) for name in ["row_start", "row_offset", "col_start", "col_offset", "col_order"]),
-    ]
-
-
-class Strided(ctypes.Structure):
-    """`Tensor` of sparse.h."""
-
-    _fields_ = [
-        ("data", ctypes.c_void_p),
-        *((name, ctypes.c_int64) for name in ["image", "channel", "row", "column"]),
-    ]
-
-    @classmethod
-    def of(cls, x: Tensor) -> Strided:
-        """A view of a tensor (batch, channels, rows, columns) of any strides."""
-        return cls(x.data_ptr(), *x.stride())
+def _raise_failure(status: int, function: Any, _arguments: tuple[Any, ...]) -> None:
+    """The one place where a status of the library becomes an error of Python."""
+    if status == _OUT_OF_MEMORY:
+        raise MemoryError(
+            f"{function.__name__}: no memory for the working copies of the threads; take a smaller batch or fewer "
+            "threads (torch.set_num_threads), or free memory"
+        )
+    if status == _TOO_LARGE:
+        raise OverflowError(
+            f"{function.__name__}: the padded input of this layer has more than 2^31 values; take a smaller image, "
+            'padding or dilation, or the dense kernel: ssvi.kernels.use("dense")'
+        )
+    if status:
+        raise RuntimeError(f"{function.__name__}: failed with status {status}; please report it")
 
 
-class Norm(ctypes.Structure):
-    """`Norm` of epilogue.h; whoever makes one keeps its tensors alive."""
+def open_library(path: Path) -> ctypes.CDLL:
+    """The library of one instruction set, with its functions declared: a failure in one of them is an exception.
 
-    _fields_ = [
-        *((name, ctypes.c_void_p) for name in ["weight", "bias", "mean", "var", "residual"]),
-        ("eps", ctypes.c_float),
-        ("relu", ctypes.c_int32),
-    ]
+    OSError where it does not load, or was built from another version of the source.
+    """
+    compiled = ctypes.CDLL(str(path))  # torch is imported, so OpenMP is torch's
+    interface = getattr(compiled, "ssvi_interface", None)
+    if interface is None or interface() != _INTERFACE:
+        raise OSError(f"it was built from another version of the source: {_INSTALL}")
+    compiled.ssvi_slots.restype = ctypes.c_int64
+    for name in _WITHOUT_RESULT:
+        getattr(compiled, name).restype = None
+    for name in _WITH_STATUS:
+        function = getattr(compiled, name)
+        function.restype = ctypes.c_int32
+        function.errcheck = _raise_failure
+    return compiled
 
-    @classmethod
-    def of(cls, tensors: Sequence[Tensor | None], eps: float, relu: bool) -> Norm:
-        """From contiguous weight, bias, mean, var and residual."""
-        return cls(*(None if t is None else t.data_ptr() for t in tensors), eps, relu)
+
+# ---- which library ---------------------------------------------------------------------------------------------------
 
 
 def candidates() -> list[Path]:
@@ -99,10 +81,9 @@ def _load() -> tuple[ctypes.CDLL | None, str]:
     if not paths:
         return None, f"the native kernels were not built: {_INSTALL}"
     try:
-        library = ctypes.CDLL(str(paths[0]))  # torch is imported, so OpenMP is torch's
+        return open_library(paths[0]), paths[0].stem.removeprefix("kernels_")
     except OSError as error:
         return None, f"{paths[0].name} does not load: {error}"
-    return library, paths[0].stem.removeprefix("kernels_")
 
 
 def library() -> ctypes.CDLL:
@@ -131,13 +112,6 @@ def isa() -> str:
     return _load()[1]
 
 
-def pointer(tensor: Tensor | None) -> ctypes.c_void_p:
-    """The address of a contiguous tensor, or null."""
-    return ctypes.c_void_p(None if tensor is None else tensor.data_ptr())
-
-
-def shape_of(x: Sequence[int], layer: Sequence[int]) -> Shape:
-    """From the shape of x (batch, channels, rows, columns) and the layer as `ops.layer_of` writes it."""
-    batch, channels, height, width = x
-    out, _, kernel_h, kernel_w, *rest = layer
-    return Shape(batch, channels, height, width, out, kernel_h, kernel_w, *rest)
+def threads() -> ctypes.c_int64:
+    """How many threads a kernel takes: as many as torch."""
+    return ctypes.c_int64(torch.get_num_threads())

@@ -7,7 +7,8 @@ from ctypes import c_int64
 import torch
 from torch import Tensor
 
-from ssvi.kernels.native.library import available, library, pointer
+from ssvi.kernels.native.library import available, library
+from ssvi.kernels.native.structs import pointer
 
 
 def can_top_k(score: Tensor) -> bool:

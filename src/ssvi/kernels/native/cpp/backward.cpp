@@ -16,7 +16,7 @@ struct Backward {
     std::vector<Phase> phases;
     Pattern pattern;
     Tensor x, grad_y;
-    const uint16_t* t;    // what the forward pass saved; null for fixed theta
+    const uint16_t* t;    // what the forward pass saved; null for one given theta
     const Pair* weights;  // mu and sigma^2, by column
     float* dx;            // may be null
 
@@ -94,17 +94,20 @@ void Backward::slots(Slabs slabs, float* x_rows, float* dx_rows, Pair* grad, int
             });
 }
 
-thread_local Scratch scratch, gradients;
+thread_local ThreadMemory scratch;
+thread_local Scratch gradients;
 
 template <bool Variance, bool Input>
 void Backward::run(Pair* grad, int64_t buffers, int64_t threads) const {
     const Schedule schedule(view, threads);
     const int64_t slab = aligned(view.slab), slabs = slab + (Variance ? aligned(view.slab / 2 + 1) : 0);
     const int64_t stage = aligned(std::max<int64_t>(kTile, kChannelsAtOnce) * view.row);
-    float* common = scratch.reserve(slabs + 2 * stage);
+    const ThreadMemory& memories = scratch;  // of this thread: inside, `scratch` would be another one
+    scratch.reserve(schedule.threads, slabs + 2 * stage);
+    float* common = memories.of(0);
     std::memset(common, 0, slabs * sizeof(float));
     schedule.run([&](Team team, Range tasks, auto wait) {
-        float* memory = scratch.reserve(slabs + 2 * stage);
+        float* memory = memories.of(omp_get_thread_num());
         float *g = team.size > 1 ? common : memory, *x_rows = memory + slabs, *dx_rows = x_rows + stage;
         uint16_t* h = reinterpret_cast<uint16_t*>(g + slab);
         if (g != common) std::memset(g, 0, slabs * sizeof(float));
@@ -128,25 +131,22 @@ void Backward::run(Pair* grad, int64_t buffers, int64_t threads) const {
     });
 }
 
-}  // namespace
-
 // Parameters and their gradients come in the order of the index; inside, everything is by column, as pairs.
-SSVI_API void ssvi_backward(const Shape* shape, const Pattern* pattern, const Tensor* x, const Tensor* grad_y,
-                            const uint16_t* t, const float* mu, const float* sigma2, float* dx, float* grad_mu,
-                            float* grad_sigma2, int64_t threads) {
-    Backward b{*shape, backward_view(*shape), phases_of(*shape), *pattern, *x, *grad_y, t, nullptr, dx};
+void backward(const Shape& shape, const Pattern& pattern, const Tensor& x, const Tensor& grad_y, const uint16_t* t,
+              const float* mu, const float* sigma2, float* dx, float* grad_mu, float* grad_sigma2, int64_t threads) {
+    Backward b{shape, backward_view(shape), phases_of(shape), pattern, x, grad_y, t, nullptr, dx};
     const Schedule schedule(b.view, threads);
     // Threads that share a slab own different columns and write to one buffer; others need one each.
-    const int64_t count = pattern->count, buffers = schedule.alone ? schedule.threads : 1;
-    const int32_t* order = pattern->col_order;
+    const int64_t count = pattern.count, buffers = schedule.alone ? schedule.threads : 1;
+    const int32_t* order = pattern.col_order;
     Pair* weights = reinterpret_cast<Pair*>(gradients.reserve(2 * count * (1 + buffers)));
     Pair* grad = weights + count;
     b.weights = weights;
 #pragma omp parallel for num_threads(int(schedule.threads)) if (schedule.threads > 1)
     for (int64_t j = 0; j < count; j++) weights[j] = {mu[order[j]], sigma2 ? sigma2[order[j]] : 0.0f};
     std::memset(static_cast<void*>(grad), 0, buffers * count * sizeof(Pair));
-    if (dx && int64_t(b.phases.size()) < shape->stride_h * shape->stride_w)  // pixels that no tap reads
-        std::memset(dx, 0, shape->batch * shape->in_channels * shape->height * shape->width * sizeof(float));
+    if (dx && int64_t(b.phases.size()) < shape.stride_h * shape.stride_w)  // pixels that no tap reads
+        std::memset(dx, 0, shape.batch * shape.in_channels * shape.height * shape.width * sizeof(float));
     if (sigma2 && dx) b.run<true, true>(grad, buffers, threads);
     else if (sigma2) b.run<true, false>(grad, buffers, threads);
     else if (dx) b.run<false, true>(grad, buffers, threads);
@@ -161,4 +161,14 @@ SSVI_API void ssvi_backward(const Shape* shape, const Pattern* pattern, const Te
         grad_mu[order[j]] = sum.first;
         if (sigma2) grad_sigma2[order[j]] = sum.second;
     }
+}
+
+}  // namespace
+
+SSVI_API Status ssvi_backward(const Shape* shape, const Pattern* pattern, const Tensor* x, const Tensor* grad_y,
+                              const uint16_t* t, const float* mu, const float* sigma2, float* dx, float* grad_mu,
+                              float* grad_sigma2, int64_t threads) {
+    return guarded([=] {
+        backward(*shape, *pattern, *x, *grad_y, t, mu, sigma2, dx, grad_mu, grad_sigma2, threads);
+    });
 }

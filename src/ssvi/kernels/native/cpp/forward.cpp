@@ -132,7 +132,7 @@ void Forward::channels(const float* slab, float* mean, float* var, int64_t group
     emit(mean, Variance ? var : nullptr, group, channel, stripe, count * stripe.rows);
 }
 
-thread_local Scratch scratch;
+thread_local ThreadMemory scratch;
 
 template <bool Variance>
 void Forward::run(int64_t threads) const {
@@ -140,10 +140,12 @@ void Forward::run(int64_t threads) const {
     const int64_t at_once = view.single_row() ? kChannelsAtOnce : 1;
     const int64_t stage = aligned(std::max<int64_t>(kMost<Variance>, kChannelsAtOnce) * view.row);
     const int64_t slab_size = aligned(view.slab);
-    float* common = scratch.reserve(slab_size + 2 * stage);
+    const ThreadMemory& memories = scratch;  // of this thread: inside, `scratch` would be another one
+    scratch.reserve(schedule.threads, slab_size + 2 * stage);
+    float* common = memories.of(0);
     std::memset(common, 0, view.slab * sizeof(float));
     schedule.run([&](Team team, Range tasks, auto wait) {
-        float* memory = scratch.reserve(slab_size + 2 * stage);
+        float* memory = memories.of(omp_get_thread_num());
         float *slab = team.size > 1 ? common : memory, *mean = memory + slab_size, *var = mean + stage;
         if (slab != common) std::memset(slab, 0, view.slab * sizeof(float));
         for (int64_t task = tasks.begin; task < tasks.end; task++) {
@@ -167,11 +169,13 @@ void Forward::run(int64_t threads) const {
 
 }  // namespace
 
-SSVI_API void ssvi_forward(const Shape* shape, const Pattern* pattern, const Tensor* x, const float* mu,
-                           const float* sigma2, const float* bias, const Norm* norm, uint64_t seed, float* y,
-                           uint16_t* t, int64_t threads) {
-    const Forward forward{forward_view(*shape), phases_of(*shape), shape->stride_h, shape->stride_w, *pattern, *x,
-                          mu, sigma2, affines(shape->out_channels, bias, norm), norm, seed, y, t};
-    if (sigma2) forward.run<true>(threads);
-    else forward.run<false>(threads);
+SSVI_API Status ssvi_forward(const Shape* shape, const Pattern* pattern, const Tensor* x, const float* mu,
+                             const float* sigma2, const float* bias, const Norm* norm, uint64_t seed, float* y,
+                             uint16_t* t, int64_t threads) {
+    return guarded([=] {
+        const Forward forward{forward_view(*shape), phases_of(*shape), shape->stride_h, shape->stride_w, *pattern, *x,
+                              mu, sigma2, affines(shape->out_channels, bias, norm), norm, seed, y, t};
+        if (sigma2) forward.run<true>(threads);
+        else forward.run<false>(threads);
+    });
 }

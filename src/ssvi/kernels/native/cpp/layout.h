@@ -10,6 +10,7 @@
 #include <algorithm>
 
 #include "simd.h"
+#include "status.h"
 
 namespace ssvi {
 
@@ -104,8 +105,11 @@ struct View {
     int64_t valid(int64_t group) const { return std::min(images, batch - group * images); }
 };
 
+constexpr double kMostPixels = double(int64_t(1) << 50);  // of a slab: below it no size in bytes leaves 64 bits
+
 // `bytes` of slab are kept for a pixel of a plane. Where a whole plane does not fit, bands of rows do.
 inline View view_of(const Shape& s, Extent y, Extent x, int64_t planes, int64_t channels, int64_t bytes) {
+    if (double(planes) * double(y.pitch()) * double(x.pitch()) > kMostPixels) throw TooLarge{};
     View v{};
     v.batch = s.batch;
     v.images = images_per_group(s, y.tile, x.tile, planes * y.pitch() * x.pitch() * bytes);
@@ -122,6 +126,7 @@ inline View view_of(const Shape& s, Extent y, Extent x, int64_t planes, int64_t 
     }
     v.bands = ceil_div(y.tile, v.band);
     v.plane = rows * v.pitch;
+    if (planes * v.plane > INT32_MAX) throw TooLarge{};  // a pattern keeps offsets in 32 bits
     v.slab = (planes * v.plane + v.origin + v.pitch) * v.images + kLanes;  // a row's last vector may reach beyond it
     v.row = ceil_div(x.tile * v.images, kLanes) * kLanes;
     v.columns = !v.single_row() && v.row / kLanes % 2 == 0 ? 2 : 1;

@@ -1,9 +1,11 @@
-// Threads: how work is cut, and the memory each of them keeps.
+// Threads: how work is cut, and the memory that each of them works in.
 #pragma once
 
 #include <cstdlib>
+#include <memory>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <vector>
 
 #include <omp.h>
 
@@ -27,7 +29,8 @@ inline int64_t usable_threads(int64_t wanted) {
     return getpid() == loaded_in ? wanted : 1;
 }
 
-// Enough slabs to go round: every thread works on its own, without a barrier. Otherwise all of them work on one.
+// Where there are enough slabs for all threads, every thread works on its own ones, without a barrier. Otherwise all
+// threads work on one slab.
 struct Schedule {
     int64_t threads, tasks;
     bool alone;
@@ -38,7 +41,7 @@ struct Schedule {
         alone = threads == 1 || (tasks >= 4 * threads && !view.fully_connected());
     }
 
-    // body(team, tasks of this team, wait): `wait` is the barrier of the team
+    // body(team, tasks of this team, wait): `wait` is the barrier of the team. The body must not throw.
     template <class Body>
     void run(Body body) const {
 #pragma omp parallel num_threads(int(threads)) if (threads > 1)
@@ -55,12 +58,13 @@ struct Schedule {
     }
 };
 
-// Memory that a thread keeps from call to call, on huge pages where the system has them: a slab of a megabyte would
-// otherwise miss the first-level translation buffer at nearly every load.
+// Memory that is kept from call to call, on huge pages where the system has them: a slab of a megabyte would otherwise
+// miss the first-level translation buffer at nearly every load.
 class Scratch {
   public:
-    ~Scratch() { std::free(data_); }
+    float* data() const { return data_.get(); }
 
+    // At least so many floats, or std::bad_alloc; what was there before is lost.
     float* reserve(int64_t floats) {
 #if defined(__SANITIZE_ADDRESS__)
         constexpr size_t page = 64;  // a byte too far is seen
@@ -69,19 +73,39 @@ class Scratch {
 #endif
         const size_t bytes = (size_t(floats) * sizeof(float) + page - 1) / page * page;
         if (bytes > bytes_) {
-            std::free(data_);
-            data_ = static_cast<float*>(std::aligned_alloc(page, bytes));
+            bytes_ = 0;
+            data_.reset();  // first: the two need not exist at once
+            data_.reset(static_cast<float*>(std::aligned_alloc(page, bytes)));
+            if (!data_) throw std::bad_alloc();
             bytes_ = bytes;
 #ifdef MADV_HUGEPAGE
-            madvise(data_, bytes, MADV_HUGEPAGE);
+            madvise(data_.get(), bytes, MADV_HUGEPAGE);
 #endif
         }
-        return data_;
+        return data_.get();
     }
 
   private:
-    float* data_ = nullptr;
+    struct Free {
+        void operator()(float* data) const { std::free(data); }
+    };
+    std::unique_ptr<float, Free> data_;
     size_t bytes_ = 0;
+};
+
+// The memory of all threads of a call. It belongs to the thread that calls, which takes it before the others start: a
+// failure is then an exception in one thread, outside of any parallel region. A thread meets the same addresses at each
+// call, so its cache keeps them.
+class ThreadMemory {
+  public:
+    void reserve(int64_t threads, int64_t floats) {
+        if (int64_t(of_.size()) < threads) of_.resize(threads);
+        for (int64_t i = 0; i < threads; i++) of_[i].reserve(floats);
+    }
+    float* of(int64_t thread) const { return of_[thread].data(); }
+
+  private:
+    std::vector<Scratch> of_;
 };
 
 inline int64_t aligned(int64_t floats) { return (floats + 15) / 16 * 16; }

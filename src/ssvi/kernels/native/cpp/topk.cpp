@@ -2,6 +2,7 @@
 #include <vector>
 
 #include "simd.h"
+#include "status.h"
 
 using namespace ssvi;
 
@@ -20,10 +21,8 @@ uint32_t bucket_of(const std::vector<int64_t>& counts, int64_t* wanted) {
     return bucket;
 }
 
-}  // namespace
-
 // Positions in increasing order; of equal scores the lower position wins. 0 < k <= d, no NaN.
-SSVI_API void ssvi_top_k(const float* scores, int64_t d, int64_t k, int64_t* positions) {
+void top_k(const float* scores, int64_t d, int64_t k, int64_t* positions) {
     std::vector<int64_t> counts(1 << 16);
     for (int64_t i = 0; i < d; i++) counts[key_of(scores[i]) >> 16]++;
     int64_t wanted = k;
@@ -38,4 +37,10 @@ SSVI_API void ssvi_top_k(const float* scores, int64_t d, int64_t k, int64_t* pos
         const uint32_t key = key_of(scores[i]);
         if (key > last || (key == last && wanted-- > 0)) positions[n++] = i;
     }
+}
+
+}  // namespace
+
+SSVI_API Status ssvi_top_k(const float* scores, int64_t d, int64_t k, int64_t* positions) {
+    return guarded([=] { top_k(scores, d, k, positions); });
 }

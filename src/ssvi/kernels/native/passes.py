@@ -1,0 +1,136 @@
+"""The two passes of a layer: checked arguments in, one call of the compiled library, tensors out.
+
+The library walks the support by a pattern, which is built once for an index and kept until the index changes.
+"""
+
+from __future__ import annotations
+
+from ctypes import byref, c_int64, c_uint64
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+from torch.utils.weak import WeakTensorKeyDictionary
+
+from ssvi.kernels.native.library import library, threads
+from ssvi.kernels.native.structs import Convolution, Norm, Pattern, Shape, Strided, pointer
+
+
+def forward(
+    x: Tensor, mu: Tensor, sigma2: Tensor | None, index: Tensor, bias: Tensor | None, seed: int, conv: Convolution,
+    norm: Norm | None = None,
+) -> tuple[Tensor, Tensor | None]:  # fmt: skip
+    """y, and t = eps / (2 std) for the backward pass; without sigma2 theta = mu and there is no t. `norm` is applied to y.
+
+    y = mu * x + bias + sqrt(sigma2 * x^2) eps, with mu = sigma2 = 0 at every position that is not in `index`.
+    """
+    shape = _out_shape(x, conv)
+    _check(x, {"mu": mu, "sigma2": sigma2}, index, bias, conv)
+    y = x.new_empty(shape)
+    t = None if sigma2 is None else torch.empty_like(y, dtype=torch.bfloat16)
+    if y.numel():
+        mu, (sigma2, bias) = mu.contiguous(), (None if v is None else v.contiguous() for v in (sigma2, bias))
+        layer = pattern_of(index, x.shape, conv)
+        library().ssvi_forward(
+            byref(layer.shape), byref(layer.pattern), byref(Strided.of(x)), pointer(mu), pointer(sigma2),
+            pointer(bias), None if norm is None else byref(norm), c_uint64(seed), pointer(y), pointer(t), threads(),
+        )  # fmt: skip
+    return y, t
+
+
+def backward(
+    grad_y: Tensor, x: Tensor, t: Tensor | None, mu: Tensor, sigma2: Tensor | None, index: Tensor, conv: Convolution,
+    need_x: bool,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """dl/dx (empty where it is not needed), dl/dmu and dl/dsigma^2 (empty without sigma2)."""
+    empty = mu.new_empty(0)
+    grad_x = torch.empty_like(x, memory_format=torch.contiguous_format) if need_x else empty
+    grad_mu = torch.empty_like(mu, memory_format=torch.contiguous_format)
+    grad_sigma2 = empty if sigma2 is None else torch.empty_like(grad_mu)
+    if not grad_y.numel():
+        return grad_x.zero_(), grad_mu.zero_(), grad_sigma2.zero_()
+    mu, sigma2 = mu.contiguous(), sigma2 if sigma2 is None else sigma2.contiguous()
+    layer = pattern_of(index, x.shape, conv)
+    library().ssvi_backward(
+        byref(layer.shape), byref(layer.pattern), byref(Strided.of(x)), byref(Strided.of(grad_y)), pointer(t),
+        pointer(mu), pointer(sigma2), pointer(grad_x if need_x else None), pointer(grad_mu),
+        pointer(None if sigma2 is None else grad_sigma2), threads(),
+    )  # fmt: skip
+    return grad_x, grad_mu, grad_sigma2
+
+
+def _check(x: Tensor, values: dict[str, Tensor | None], index: Tensor, bias: Tensor | None, conv: Convolution) -> None:
+    """The kernels trust their arguments, so what would read beyond a tensor stops here."""
+    for name, value in {"x": x, **values, "bias": bias}.items():
+        if value is not None and value.dtype != torch.float32:
+            raise TypeError(f"{name}: float32 is needed, not {value.dtype}")
+    for name, value in values.items():
+        if value is not None and value.shape != index.shape:
+            raise ValueError(f"{name}: {tuple(value.shape)} values for {index.numel()} positions")
+    if bias is not None and bias.shape != (conv.out,):
+        raise ValueError(f"bias: shape {tuple(bias.shape)} for {conv.out} outputs")
+
+
+def _out_shape(x: Tensor, conv: Convolution) -> tuple[int, int, int, int]:
+    """The shape of y, for an x that fits the layer."""
+    if x.dim() != 4 or x.shape[1] != conv.channels:
+        raise ValueError(f"x: shape {tuple(x.shape)} does not fit a layer of {conv.channels} channels")
+    shape = conv.out_shape(x.shape)
+    if min(shape[2:]) <= 0:
+        kernel = (conv.kernel_h, conv.kernel_w)
+        raise ValueError(f"x: {tuple(x.shape[2:])} pixels are fewer than the kernel {kernel} covers")
+    return shape
+
+
+# ---- the pattern of a support ----------------------------------------------------------------------------------------
+
+_SHAPES_KEPT = 4  # a layer meets one shape of x in training, and a second one in the last batch of an epoch
+
+
+class LayerPattern(NamedTuple):
+    """What a kernel must know of a layer for inputs of one shape; `arrays` own the memory of `pattern`."""
+
+    shape: Shape
+    pattern: Pattern
+    arrays: tuple[Tensor, ...]
+
+
+class _Entry(NamedTuple):
+    """The patterns of an index, and by what a change of it is noticed."""
+
+    version: int
+    address: int
+    by_shape: dict[tuple[torch.Size, Convolution], LayerPattern]
+
+
+_cache = WeakTensorKeyDictionary()  # index -> _Entry; an index that dies takes its patterns along
+
+
+def build(index: Tensor, x_shape: torch.Size, conv: Convolution) -> LayerPattern:
+    """The pattern of `index` for inputs of one shape."""
+    if index.dtype != torch.int32 or index.dim() != 1:
+        raise TypeError(f"index: int32 positions in one dimension are needed, not {index.dtype} {tuple(index.shape)}")
+    if index.numel() and not (index[0] >= 0 and index[-1] < conv.d and (index.diff() > 0).all()):
+        raise ValueError(f"index: positions must increase from 0 to at most {conv.d - 1}")
+    shape, index, s = Shape.of(x_shape, conv), index.contiguous(), index.numel()
+    slots = library().ssvi_slots(byref(shape))
+    arrays = tuple(torch.empty(size, dtype=torch.int32) for size in (conv.out + 1, s, slots + 1, s, s))
+    library().ssvi_pattern(byref(shape), pointer(index), c_int64(s), *map(pointer, arrays))
+    return LayerPattern(shape, Pattern(s, *(a.data_ptr() for a in arrays)), arrays)
+
+
+def pattern_of(index: Tensor, x_shape: torch.Size, conv: Convolution) -> LayerPattern:
+    """`build`, remembered: an in-place change of `index` (load_state_dict, an update of gamma) is noticed."""
+    if index.is_inference():  # has no version to compare
+        return build(index, x_shape, conv)
+    # No lock: two threads may build the same pattern at once, and both are right.
+    entry = _cache.get(index)
+    if entry is None or entry.version != index._version or entry.address != index.data_ptr():
+        entry = _cache[index] = _Entry(index._version, index.data_ptr(), {})
+    key = (x_shape, conv)
+    pattern = entry.by_shape.get(key)
+    if pattern is None:
+        for old in list(entry.by_shape)[: 1 - _SHAPES_KEPT]:
+            entry.by_shape.pop(old, None)
+        pattern = entry.by_shape[key] = build(index, x_shape, conv)
+    return pattern

@@ -1,0 +1,19 @@
+"""What the tests of the kernels share: fixed seeds, and a number of threads that is put back."""
+
+from collections.abc import Callable, Iterator
+
+import pytest
+import torch
+
+
+@pytest.fixture(autouse=True)
+def seeded() -> None:
+    torch.manual_seed(0)
+
+
+@pytest.fixture
+def threads() -> Iterator[Callable[[int], None]]:
+    """Sets the number of threads, for one test."""
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)

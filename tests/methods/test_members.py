@@ -1,0 +1,58 @@
+"""Every method is a module with the same members in the same order, and knows its own settings."""
+
+import ast
+import inspect
+from dataclasses import is_dataclass
+from pathlib import Path
+
+import pytest
+
+from ssvi import methods
+from ssvi.methods.base import MEMBERS, Method
+from ssvi.methods.settings import Settings
+
+
+def defined(path: Path) -> list[str]:
+    """The members that a module defines at its top level, in the order of the file."""
+    names: list[str] = []
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            names.append(node.name)
+        elif isinstance(node, ast.Assign):
+            names += [target.id for target in node.targets]
+        elif isinstance(node, ast.AnnAssign):
+            names.append(node.target.id)
+    return [name for name in names if name in MEMBERS]
+
+
+@pytest.mark.parametrize("name", methods.NAMES)
+def test_members_in_order(name):
+    module = methods.get(name)
+    assert defined(Path(module.__file__)) == list(MEMBERS)
+    assert is_dataclass(module.Settings)
+    assert issubclass(module.Settings, Settings)
+    assert module.Settings() == module.Settings(), "every setting has a default"
+
+
+@pytest.mark.parametrize("name", methods.NAMES)
+@pytest.mark.parametrize("member", [m for m in MEMBERS if not m[0].isupper()])
+def test_a_member_takes_the_arguments_of_the_protocol(name, member):
+    """mypy does not look at modules that are imported by name, so the test does."""
+    asked = [p for p in inspect.signature(getattr(Method, member)).parameters if p != "self"]
+    taken = inspect.signature(getattr(methods.get(name), member)).parameters
+    required = [p for p, about in taken.items() if about.default is about.empty]
+    assert required == list(taken)[: len(required)] == asked[: len(required)]
+    assert len(taken) >= len(asked)
+
+
+def test_no_setting_is_defined_twice_with_another_type():
+    types: dict[str, set[type]] = {}
+    for name in methods.NAMES:
+        for setting, value in vars(methods.get(name).Settings()).items():
+            types.setdefault(setting, set()).add(type(value))
+    assert {setting: found for setting, found in types.items() if len(found) > 1} == {}
+
+
+def test_the_table_of_the_documentation_has_every_method():
+    page = (Path(__file__).parents[2] / "docs" / "methods.md").read_text()
+    assert [line.split("`")[1] for line in page.splitlines() if line.startswith("| `")][1:] == list(methods.NAMES)

@@ -1,0 +1,69 @@
+"""A convolution with the BatchNorm behind it: folded in prediction, two calls wherever the layer's output is observed."""
+
+from contextlib import nullcontext
+
+import pytest
+import torch
+from torch import nn
+
+import ssvi
+from ssvi import kernels
+from ssvi.kernels import native
+from ssvi.nn.models import BasicBlock
+
+pytestmark = pytest.mark.skipif(not native.available(), reason=str(native.why_not()))
+
+
+def block() -> tuple[nn.Module, torch.Tensor]:
+    """A residual block with statistics that are no longer those of the start, and an input."""
+    torch.manual_seed(0)
+    bnn = ssvi.to_bnn(BasicBlock(8, 16, stride=2), 0.1)
+    x = torch.randn(4, 8, 8, 8)
+    for _ in range(3):
+        bnn(x)
+    return bnn.eval(), x
+
+
+def operators(bnn: nn.Module, x: torch.Tensor) -> list[str]:
+    """The names of our operators that one call runs."""
+    with torch.profiler.profile() as profile:
+        bnn(x)
+    return [event.key for event in profile.key_averages() if event.key.startswith("ssvi::")]
+
+
+@torch.no_grad()
+def test_a_norm_behind_a_layer_with_one_theta_costs_no_pass_and_changes_no_number():
+    bnn, x = block()
+    with ssvi.at_sample(bnn):
+        folded = bnn(x)
+        assert "ssvi::sparse_fixed_norm" in operators(bnn, x)
+        assert "ssvi::batch_norm_apply" not in operators(bnn, x)
+        with kernels.use("dense"):
+            torch.testing.assert_close(folded, bnn(x), rtol=1e-4, atol=1e-5)
+            assert operators(bnn, x) == []
+
+
+@pytest.mark.parametrize("observer", ["gradient", "training", "random", "hook", "hook of the norm", "subclass"])
+def test_the_layer_runs_alone_where_its_output_is_observed(observer):
+    bnn, x = block()
+    calls = []
+    if observer == "training":
+        bnn.train()
+    if observer.startswith("hook"):
+        for layer in (bnn.conv1, bnn.conv2) if observer == "hook" else (bnn.bn1, bnn.bn2):
+            layer.register_forward_hook(lambda *_: calls.append(1))
+    if observer == "subclass":
+        for layer in (bnn.conv1, bnn.conv2):
+            layer.__class__ = type("Own", (type(layer),), {})
+    with torch.set_grad_enabled(observer == "gradient"), ssvi.at_sample(bnn) if observer != "random" else nullcontext():
+        assert "ssvi::sparse_fixed_norm" not in operators(bnn, x)
+    assert len(calls) == (2 if observer.startswith("hook") else 0)
+
+
+@pytest.mark.filterwarnings("ignore")
+@torch.no_grad()
+def test_a_compiled_network_predicts_the_same_numbers():
+    torch._dynamo.reset()
+    bnn, x = block()
+    with ssvi.at_mean(bnn):
+        torch.testing.assert_close(torch.compile(bnn, backend="aot_eager")(x), bnn(x))
