@@ -1,4 +1,4 @@
-"""`ssvi compare` on the command line: it trains, prints and writes, and takes signals and mistakes well."""
+"""`ssvi compare` and `ssvi tune`: what they train, print and write, and what signals and mistakes do."""
 
 import fcntl
 import json
@@ -14,9 +14,10 @@ from grids import SMALL, planned
 
 from ssvi.cli import cli
 from ssvi.comparison import processes
+from ssvi.comparison.tuning import BUDGET
 
 
-def test_the_command_trains_once_prints_and_writes(tmp_path):
+def test_compare_trains_once_prints_and_writes(tmp_path):
     out, page = tmp_path / "out", tmp_path / "page.md"
     words = ["compare", "digits", *SMALL, "--methods", "ssvi,vi", "--seeds", "3", "--samples", "2", "--jobs", "2"]
     words += ["--out", str(out), "--json", "--write", str(page)]
@@ -64,6 +65,17 @@ def test_a_signal_lets_the_runs_save(tmp_path):
     assert said == "SIGTERM: saved; 0 of 3 runs are finished, the same command goes on\n"
     assert [run.begun for run in runs] == [True, True, False]
     assert all("go on with" in (run.path / "stderr.log").read_text() for run in runs[:2])
+
+
+def test_tune_prints_every_trial_and_the_best_of_a_method(tmp_path):
+    command = [sys.executable, "-m", "ssvi", "tune", "digits", "--methods", "static,ensemble", "--epochs", "1"]
+    command += ["--width", "4", "--out", str(tmp_path), "--jobs", "2", "--json"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=110)
+    assert done.returncode == 0, done.stderr
+    tuning = json.loads(done.stdout)
+    assert len(tuning["trials"]) == tuning["budget"] == BUDGET
+    lowest = min(tuning["trials"], key=lambda trial: trial["nll"])
+    assert tuning["best"]["static"] == lowest
 
 
 @pytest.mark.parametrize(

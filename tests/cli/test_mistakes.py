@@ -2,7 +2,7 @@
 
 import pytest
 
-from ssvi.cli import doctor, main
+from ssvi.cli import installation, main
 
 
 @pytest.fixture
@@ -88,7 +88,7 @@ def test_a_bug_is_not_taken_for_a_mistake(kind, monkeypatch):
     def broken() -> None:
         raise kind("a bug of ours")
 
-    monkeypatch.setattr(doctor, "findings", broken)
+    monkeypatch.setattr(installation, "findings", broken)
     monkeypatch.setattr("sys.argv", ["ssvi", "doctor"])
     with pytest.raises(kind, match="a bug of ours"):
         main()
@@ -98,5 +98,5 @@ def test_an_interruption_is_code_130(monkeypatch, stopped):
     def interrupted() -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(doctor, "findings", interrupted)
+    monkeypatch.setattr(installation, "findings", interrupted)
     assert stopped("doctor")[0] == 130

@@ -5,7 +5,8 @@ import sys
 import pytest
 from grids import planned
 
-from ssvi.cli.train import resolve, train_command
+from ssvi.cli.options import resolve
+from ssvi.cli.train import train_command
 from ssvi.comparison import processes
 from ssvi.comparison.processes import FolderLockedError, start_process
 from ssvi.training import recipe_files

@@ -4,7 +4,7 @@ import pytest
 
 from ssvi import metrics
 from ssvi.data import CORRUPTIONS, DataError, Split, corrupt
-from ssvi.evaluation import FinishedRun, corrupted_images, evaluate_corruption
+from ssvi.evaluation import FinishedRun, corruption, evaluate_corruption
 from ssvi.training.records import without_defaults
 
 
@@ -35,15 +35,15 @@ def test_corrupted_images_are_cached_and_damaged_ones_generated_again(run, tmp_p
     run = FinishedRun(run.folder.path, tmp_path)
     first = evaluate_corruption(run, 1, images=20)
     generated = []
-    monkeypatch.setattr(corrupted_images, "corrupt", lambda *args: generated.append(args[1:]) or corrupt(*args))
+    monkeypatch.setattr(corruption, "corrupt", lambda *args: generated.append(args[1:]) or corrupt(*args))
     next(tmp_path.rglob("fog-3.npy")).write_bytes(b"cut short")
     assert evaluate_corruption(run, 1, images=20) == first
     assert generated == [("fog", 3)]
 
 
 def test_published_corruptions_are_preferred(run, tmp_path, monkeypatch):
-    monkeypatch.setattr(corrupted_images, "cifar_c_folder", lambda *args: tmp_path / "DIGITS-C")
-    monkeypatch.setattr(corrupted_images, "cifar_c", lambda folder, name, severity: run.test)
+    monkeypatch.setattr(corruption, "cifar_c_folder", lambda *args: tmp_path / "DIGITS-C")
+    monkeypatch.setattr(corruption, "cifar_c", lambda folder, name, severity: run.test)
     result = evaluate_corruption(run, 1, images=30)
     assert result.source == "published, DIGITS-C"
     assert result.severities[4]["nll"].value == pytest.approx(result.clean["nll"])
@@ -51,7 +51,7 @@ def test_published_corruptions_are_preferred(run, tmp_path, monkeypatch):
 
 def test_published_images_in_another_order_are_an_error(run, tmp_path, monkeypatch):
     flipped = Split(run.test.x, run.test.y.flip(0))
-    monkeypatch.setattr(corrupted_images, "cifar_c_folder", lambda *args: tmp_path / "DIGITS-C")
-    monkeypatch.setattr(corrupted_images, "cifar_c", lambda folder, name, severity: flipped)
+    monkeypatch.setattr(corruption, "cifar_c_folder", lambda *args: tmp_path / "DIGITS-C")
+    monkeypatch.setattr(corruption, "cifar_c", lambda folder, name, severity: flipped)
     with pytest.raises(DataError, match="labels"):
         evaluate_corruption(run, 1, images=30)

@@ -9,7 +9,7 @@ from torch import nn
 
 import ssvi
 from ssvi import kernels
-from ssvi.cli.doctor import findings
+from ssvi.cli.installation import findings
 from ssvi.kernels import native
 from ssvi.nn.models import lenet
 

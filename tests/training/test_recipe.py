@@ -3,7 +3,7 @@
 import pytest
 
 from ssvi import methods
-from ssvi.cli.train import resolve
+from ssvi.cli.options import resolve
 from ssvi.methods.base import begin
 from ssvi.methods.job import Job, Training
 from ssvi.nn.models import mlp

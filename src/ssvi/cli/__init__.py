@@ -21,7 +21,7 @@ def cli(debug: bool) -> None:
 def main() -> None:
     """Run the command that was typed: the entry point of `ssvi` and of `python -m ssvi`.
 
-    An error that the user can mend is one line. Any other exception is a bug, and its traceback is not hidden.
+    An error that the user can correct is one line. Any other exception is a bug, and its traceback is not hidden.
     """
     try:
         cli(standalone_mode=False)

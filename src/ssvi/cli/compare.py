@@ -1,100 +1,122 @@
-"""`ssvi compare`: the paper's tables, from runs that are trained where they are missing."""
+"""`ssvi compare` and `ssvi tune`: a recipe trained in many ways, in run folders that a later call finds again."""
 
 from __future__ import annotations
 
 import os
 import shlex
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 import click
+from rich.table import Table
 
 from ssvi import comparison
+from ssvi.cli.options import data_dir_option, json_option, recipe_flags, resolve, samples_option, values_of
+from ssvi.cli.progress import bar
 from ssvi.cli.tables import grid, show
-from ssvi.cli.train import recipe_flags, resolve
-from ssvi.comparison import Bars, Context, FailedRun, PlannedRun, RunResult
+from ssvi.comparison import Bars, Context, FailedRun, PlannedRun, RunResult, Tuning
+from ssvi.comparison.tuning import tuned_methods
 from ssvi.evaluation import FinishedRun
-from ssvi.evaluation.progress import bar
 from ssvi.methods import NAMES
 from ssvi.report import MOST, write_report
 from ssvi.training.recipe import Recipe, fields_of
-
-T = TypeVar("T")
+from ssvi.training.records import to_plain
 
 SET_HERE = ("method", "density", "seed", "samples")
-"""Fields of a recipe that are no flags here: the grid and --samples set them."""
+"""Settings of a recipe that are no flags here: the grid and --samples set them."""
+
+jobs_option = click.option(
+    "--jobs", type=click.IntRange(min=1),
+    help="how many runs train at the same time; several have one thread each [number of cores]",
+)  # fmt: skip
 
 
 @click.command("compare")
 @click.argument("recipe")
 @click.option("--methods", metavar="A,B,...", help=f"some of {', '.join(NAMES)} [all]")
-@click.option("--densities", metavar="A,B,...", help="for the methods that aim at one [that of the recipe]")
-@click.option("--seeds", default="0,1,2", show_default=True, metavar="A,B,...", help="one run of everything for each")
+@click.option("--densities", metavar="A,B,...", help="for the methods that aim at a density [that of the recipe]")
+@click.option(
+    "--seeds", default="0,1,2", show_default=True, metavar="A,B,...", help="train everything once for each seed"
+)
 @click.option("--out", type=click.Path(path_type=Path), help="folder of the run folders [compare/RECIPE]")
-@click.option("--jobs", type=click.IntRange(min=1), help="runs at a time, on one thread each if several [all cores]")
-@click.option("--data-dir", type=click.Path(path_type=Path), help="where data sets are, and are downloaded to")
-@click.option("--samples", "drawn", type=click.IntRange(min=1), default=5, show_default=True, help="samples of theta")
+@jobs_option
+@data_dir_option
+@samples_option
 @click.option("--write", type=click.Path(path_type=Path), help="also put the tables into this Markdown page")
-@click.option("--json", "as_json", is_flag=True, help="every number of every run, unrounded")
-@recipe_flags
+@click.option("--json", "as_json", is_flag=True, help="print every number of every run as JSON, unrounded")
+@recipe_flags(without=SET_HERE)
 def compare_command(
     recipe: str, methods: str | None, densities: str | None, seeds: str, out: Path | None, jobs: int | None,
-    data_dir: Path | None, drawn: int, write: Path | None, as_json: bool, **flags: Any,
+    data_dir: Path | None, samples: int, write: Path | None, as_json: bool, **flags: Any,
 ) -> None:  # fmt: skip
     """Train a RECIPE by several methods, densities and seeds, and print the tables of the paper.
 
-    Each run has a folder in --out. Finished ones are not trained again and interrupted ones go on, so the same command
-    goes on after Ctrl-C. The report in --out shows the runs of the first seed side by side. Every flag below --json
-    overrides a field of the recipe, for all runs.
+    Each run has a folder in --out. Finished runs are not trained again, and interrupted ones go on; so after Ctrl-C,
+    give the same command again. The report in --out shows the runs of the first seed side by side. Every flag below
+    --json overrides a setting of the recipe, for all runs.
     """
-    at_once, name = jobs or os.cpu_count() or 1, Path(recipe).stem
-    recipes = [recipe_of(recipe, method, flags, at_once) for method in methods_of(methods)]
-    aims = None if densities is None else _list("--densities", densities, float, "numbers such as 0.05,0.1")
-    folder, chosen = out or Path("compare") / name, _list("--seeds", seeds, int, "whole numbers such as 0,1,2")
+    jobs, folder = jobs or os.cpu_count() or 1, out or Path("compare") / Path(recipe).stem
+    recipes = [_recipe(recipe, method, flags, jobs) for method in _methods(methods)]
+    aims = None if densities is None else values_of("--densities", densities, float, "numbers such as 0.05,0.1")
+    chosen = values_of("--seeds", seeds, int, "whole numbers such as 0,1,2")
     runs = comparison.plan(recipes, aims, chosen, folder)
-    comparison.refuse_changes(runs)
-    failures = train_runs(runs, recipe, at_once, data_dir)
-    results = comparison.evaluate_runs(runs, failures, drawn, data_dir, bar)
+    failures = _train(runs, recipe, jobs, data_dir)
+    results = comparison.evaluate_runs(runs, failures, samples, data_dir, bar)
     command = shlex.join(["ssvi", *sys.argv[1:]])
-    _print(results, Context.now(command, recipe, recipes, chosen, drawn, at_once), write, as_json)
-    _write_reports(results, folder / "report.html", drawn, data_dir)
+    _print(results, Context.now(command, recipe, recipes, chosen, samples, jobs), write, as_json)
+    _write_reports(results, folder / "report.html", samples, data_dir)
     _exit_if_failed(results)
 
 
-compare_command.params = [flag for flag in compare_command.params if flag.name not in SET_HERE]
+@click.command("tune")
+@click.argument("recipe")
+@click.option("--methods", metavar="A,B,...", help=f"some of {', '.join(tuned_methods())} [all]")
+@click.option("--out", type=click.Path(path_type=Path), help="folder of the run folders [tune/RECIPE]")
+@jobs_option
+@data_dir_option
+@samples_option
+@json_option
+@recipe_flags(without=SET_HERE)
+def tune_command(
+    recipe: str, methods: str | None, out: Path | None, jobs: int | None, data_dir: Path | None, samples: int,
+    as_json: bool, **flags: Any,
+) -> None:  # fmt: skip
+    """Try the same number of settings for each method, and print the best as tables for the RECIPE.
+
+    The best trial has the lowest NLL on the validation images; the test images have no influence. Where sparsity is an
+    outcome and not a setting, only trials that are sparse enough count. Finished runs in --out are not trained again; so
+    after Ctrl-C, give the same command again. Every flag below --json overrides a setting of the recipe, for all runs.
+    """
+    jobs, folder = jobs or os.cpu_count() or 1, out or Path("tune") / Path(recipe).stem
+    chosen = [method for method in _methods(methods) if method in tuned_methods()]
+    runs = comparison.plan_trials([_recipe(recipe, method, flags, jobs) for method in chosen], folder)
+    failures = _train(runs, recipe, jobs, data_dir)
+    tuning = comparison.evaluate_trials(runs, failures, samples, data_dir, bar)
+    show(to_plain(tuning), as_json, lambda: [_trials(tuning)])
+    if not as_json:
+        click.echo(comparison.recipe_tables(tuning.best))
 
 
-def recipe_of(name: str, method: str, flags: Mapping[str, object], jobs: int) -> Recipe:
+def _methods(text: str | None) -> list[str]:
+    """The methods that were asked for, or all."""
+    chosen = list(NAMES) if text is None else values_of("--methods", text, str, f"some of {', '.join(NAMES)}")
+    if unknown := [method for method in chosen if method not in NAMES]:
+        raise click.BadParameter(f"{', '.join(unknown)}: take some of {', '.join(NAMES)}", param_hint="--methods")
+    return chosen
+
+
+def _recipe(name: str, method: str, flags: Mapping[str, object], jobs: int) -> Recipe:
     """The recipe of a method; several runs at a time have a thread each, unless --threads says otherwise."""
     own = fields_of(method)  # a flag is for the methods that have the setting
     given = {key: value for key, value in flags.items() if value is not None and key in own}
     return resolve(name, ({"threads": 1} if jobs > 1 else {}) | given | {"method": method})
 
 
-def methods_of(text: str | None) -> list[str]:
-    """The methods that were asked for, or all."""
-    known = list(NAMES)
-    chosen = known if text is None else _list("--methods", text, str, f"some of {', '.join(known)}")
-    if unknown := [method for method in chosen if method not in known]:
-        raise click.BadParameter(f"{', '.join(unknown)}: take some of {', '.join(known)}", param_hint="--methods")
-    return chosen
-
-
-def _list(flag: str, text: str, kind: Callable[[str], T], must: str) -> list[T]:
-    """The values between the commas, each once."""
-    try:
-        values = list(dict.fromkeys(kind(word.strip()) for word in text.split(",") if word.strip()))
-    except ValueError:
-        values = []
-    if not values:
-        raise click.BadParameter(f"{text!r}: give {must}", param_hint=flag)
-    return values
-
-
-def train_runs(runs: Sequence[PlannedRun], recipe: str, jobs: int, data_dir: Path | None) -> dict[str, str]:
-    """Train what is missing, with progress bars. Why each run failed, by name; a signal ends the command here."""
+def _train(runs: Sequence[PlannedRun], recipe: str, jobs: int, data_dir: Path | None) -> dict[str, str]:
+    """Train the missing runs, with progress bars. Why each run failed, by name; after a signal the command ends here."""
+    comparison.refuse_changes(runs)
     with Bars(runs) as bars:
         outcome = comparison.train_missing(runs, recipe, jobs, data_dir, bars)
     if outcome.interrupted:
@@ -133,3 +155,19 @@ def _exit_if_failed(results: Sequence[RunResult]) -> None:
         click.echo(f"failed: {run.place.run} (see {Path(run.place.run) / 'stderr.log'})\n{run.reason}", err=True)
     if failed:
         sys.exit(1)
+
+
+def _trials(tuning: Tuning) -> Table:
+    """A row per trial, with the best of each method marked."""
+    rows = [
+        (
+            trial.method,
+            ", ".join(f"{key} {value}" for key, value in trial.settings.items()),
+            f"{trial.nll:.4f}",
+            f"{trial.accuracy:.2%}",
+            f"{trial.sparsity:.1%}",
+            "best" if trial is tuning.best[trial.method] else "",
+        )
+        for trial in tuning.trials
+    ]
+    return grid("trials, on the validation images", ("method", "settings", "NLL", "accuracy", "sparsity", ""), rows)

@@ -12,10 +12,10 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from ssvi.cli.progress import bar
 from ssvi.cli.tables import grid
 from ssvi.evaluation import FinishedRun, evaluate_corruption, evaluate_ood, evaluate_run, wording
 from ssvi.evaluation.ood import NOISE, file_name
-from ssvi.evaluation.progress import Track, bar
 from ssvi.report import ReportedRun, write_report
 from ssvi.training import recipe_files
 from ssvi.training.progress import EpochLine
@@ -33,12 +33,16 @@ SAMPLES = 10
     "--out", type=click.Path(path_type=Path), default=Path("out"), show_default=True, help="folder of runs and report"
 )
 @click.option(
-    "--epochs", type=click.IntRange(min=1), default=80, show_default=True, help="passes over the images, each network"
+    "--epochs",
+    type=click.IntRange(min=1),
+    default=80,
+    show_default=True,
+    help="passes over the training images, for each network",
 )
 def demo_command(out: Path, epochs: int) -> None:
     """Two minutes, offline: SSVI at 95 % sparsity against dense variational inference on handwritten digits.
 
-    Trains both networks by the same recipe (chosen on a validation split) into run folders, evaluates them on test
+    Trains both networks by the same recipe, whose settings were chosen on validation images. Evaluates them on test
     images, noise and corrupted images, prints one table, and writes one report.
     """
     torch.set_num_threads(1)  # these layers are too small to share; two threads would mostly wait for each other
@@ -47,9 +51,9 @@ def demo_command(out: Path, epochs: int) -> None:
     _train(epochs, folder, console)
     runs = [FinishedRun(folder / name) for name in METHODS]
     for run in runs:
-        _evaluate(run, bar)
+        _evaluate(run)
     report = write_report(runs, folder / "report.html")
-    console.print(comparison(report.runs))
+    console.print(_comparison(report.runs))
     console.print(_ratios(report.runs))
     console.print(
         f"Model card: {report.markdown}\nReport: [bold]{report.html.resolve().as_uri()}[/bold] (open it in a browser)",
@@ -58,7 +62,7 @@ def demo_command(out: Path, epochs: int) -> None:
 
 
 def _train(epochs: int, folder: Path, console: Console) -> None:
-    """Each method into its own run folder, as `ssvi train` does it."""
+    """Train each method into its own run folder, as `ssvi train` does."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
     with Progress(*columns, console=console) as progress:
         for name, method in METHODS.items():
@@ -74,11 +78,11 @@ def _train(epochs: int, folder: Path, console: Console) -> None:
             finish(run)
 
 
-def _evaluate(run: FinishedRun, track: Track) -> None:
-    """What `ssvi evaluate`, `ssvi ood --data noise` and `ssvi corrupt` do."""
-    run.write("evaluation.json", evaluate_run(run, SAMPLES, track=track))
-    run.write(file_name(NOISE), evaluate_ood(run, (NOISE,), SAMPLES, track=track)[NOISE])
-    run.write("corruption.json", evaluate_corruption(run, SAMPLES, cache=False, track=track))
+def _evaluate(run: FinishedRun) -> None:
+    """Do what `ssvi evaluate`, `ssvi ood --data noise` and `ssvi corrupt` do."""
+    run.write("evaluation.json", evaluate_run(run, SAMPLES, track=bar))
+    run.write(file_name(NOISE), evaluate_ood(run, (NOISE,), SAMPLES, track=bar)[NOISE])
+    run.write("corruption.json", evaluate_corruption(run, SAMPLES, cache=False, track=bar))
 
 
 ROWS: dict[str, Callable[[ReportedRun], str]] = {
@@ -100,8 +104,8 @@ def _metric(run: ReportedRun, key: str) -> str:
     return wording.number(key, run.evaluation.metrics[key].value)
 
 
-def comparison(runs: Sequence[ReportedRun]) -> Table:
-    """The table at the end, a column for each network."""
+def _comparison(runs: Sequence[ReportedRun]) -> Table:
+    """The table at the end, with a column for each network."""
     title = f"Handwritten digits, {runs[0].evaluation.examples} test images, {SAMPLES} samples of theta"
     names = [run.what.split(f", {run.recipe.model}")[0] for run in runs]
     return grid(title, ("", *names), [(label, *map(cell, runs)) for label, cell in ROWS.items()])

@@ -1,4 +1,7 @@
-"""`ssvi evaluate`: the quality of a finished run on its test images, and what the network costs."""
+"""`ssvi evaluate`, `ssvi ood`, `ssvi corrupt`: how good a finished run is, and the result stored in its folder.
+
+The three differ in the images: the test images of the run, those of other data sets, and corrupted test images.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,12 @@ import click
 from rich.table import Table
 
 from ssvi.cli.options import open_run, run_argument, run_options
+from ssvi.cli.progress import bar
 from ssvi.cli.tables import grid, show
-from ssvi.evaluation import evaluate_run, wording
-from ssvi.evaluation.progress import bar
-from ssvi.evaluation.results import Cost, RunEvaluation
-from ssvi.evaluation.wording import METRIC, interval, number
+from ssvi.evaluation import evaluate_corruption, evaluate_ood, evaluate_run, wording
+from ssvi.evaluation.ood import file_name
+from ssvi.evaluation.results import CorruptionResult, Cost, Estimate, OODResult, RunEvaluation
+from ssvi.evaluation.wording import METRIC, RANKING, interval, number
 from ssvi.training.records import without_defaults
 
 
@@ -24,12 +28,59 @@ def evaluate_command(
 ) -> None:
     """Quality of the predictions of RUN on its test images, with intervals; and what the network costs.
 
-    Kept in RUN as evaluation.json.
+    The result is stored in RUN as evaluation.json.
     """
     finished = open_run(run, data_dir, threads)
     evaluation = evaluate_run(finished, samples, seed, bar)
     finished.write("evaluation.json", evaluation)
     show(without_defaults(evaluation), as_json, lambda: [_quality(str(run), evaluation), _cost(evaluation.cost)])
+
+
+@click.command("ood")
+@run_argument
+@click.option(
+    "--data", "names", multiple=True, required=True, metavar="NAME",
+    help="images that belong to none of the classes: the name of a data set, a .npz file, a folder of class folders, or "
+    "'noise' (the test images with their pixels shuffled); repeat the flag for several data sets",
+)  # fmt: skip
+@run_options
+def ood_command(
+    run: Path, names: tuple[str, ...], samples: int, seed: int, data_dir: Path | None, threads: int | None,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """Does the uncertainty of RUN show which images belong to none of its classes?
+
+    AUROC, AUPR and FPR at 95 % TPR of three scores; out-of-distribution images are the positive class. The results are
+    stored in RUN as ood-NAME.json.
+    """
+    finished = open_run(run, data_dir, threads)
+    results = evaluate_ood(finished, names, samples, seed, bar)
+    for name, result in results.items():
+        finished.write(file_name(name), result)
+    show(without_defaults(results), as_json, lambda: (_rankings(str(run), result) for result in results.values()))
+
+
+@click.command("corrupt")
+@run_argument
+@click.option("--images", type=click.IntRange(min=1), help="how many test images to use, from the first on [all]")
+@click.option("--no-cache", is_flag=True, help="do not keep corrupted images in the data folder")
+@click.option("--download", is_flag=True, help="download the published CIFAR-10-C or CIFAR-100-C, 2.9 GB")
+@run_options
+def corrupt_command(
+    run: Path, images: int | None, no_cache: bool, download: bool, samples: int, seed: int, data_dir: Path | None,
+    threads: int | None, as_json: bool,
+) -> None:  # fmt: skip
+    """Quality of RUN under the 15 common corruptions at 5 severities.
+
+    The images are those of the published CIFAR-10-C or CIFAR-100-C where the data folder has them; else they are
+    generated, and cached there. The result is stored in RUN as corruption.json.
+    """
+    finished = open_run(run, data_dir, threads)
+    result = evaluate_corruption(
+        finished, samples, seed, images=images, cache=not no_cache, download=download, track=bar
+    )
+    finished.write("corruption.json", result)
+    show(without_defaults(result), as_json, lambda: [_by_severity(str(run), result)])
 
 
 def _quality(run: str, evaluation: RunEvaluation) -> Table:
@@ -55,3 +106,22 @@ def _cost(cost: Cost) -> Table:
 def _against_dense_vi(cost: Cost, key: str) -> tuple[str, ...]:
     own, dense = getattr(cost, key), wording.dense_vi(cost, key)
     return wording.COST[key], wording.count(own), wording.count(dense), wording.times_less(dense, own)
+
+
+def _rankings(run: str, result: OODResult) -> Table:
+    title = f"{run}: {result.inside:,} own test images against {result.outside:,} of {result.data}"
+    rows = [(score, *(_cell(values[key]) for key in RANKING)) for score, values in result.scores.items()]
+    return grid(title, ("score", *RANKING.values()), rows)
+
+
+def _cell(estimate: Estimate) -> str:
+    return f"{estimate.value:.3f} ({estimate.low:.3f} to {estimate.high:.3f})"
+
+
+def _by_severity(run: str, result: CorruptionResult) -> Table:
+    title = f"{run}: {result.images:,} test images of {result.data}, mean of 15 corruptions ({result.source})"
+    rows = [
+        (METRIC[key], number(key, clean), *(number(key, metrics[key].value) for metrics in result.severities))
+        for key, clean in result.clean.items()
+    ]
+    return grid(title, ("severity", "clean", "1", "2", "3", "4", "5"), rows)

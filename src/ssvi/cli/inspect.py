@@ -9,7 +9,7 @@ from typing import Any
 import click
 from rich.table import Table
 
-from ssvi.cli.options import open_run, run_argument
+from ssvi.cli.options import json_option, open_run, run_argument
 from ssvi.cli.tables import grid, show
 from ssvi.evaluation import agreement, layer_rows, wording
 from ssvi.evaluation.layers import TEXTBOOK
@@ -23,9 +23,9 @@ from ssvi.training.records import to_plain
 @click.option(
     "--rate", type=click.FloatRange(0, 1), help="share of live weights that the criteria remove [the recipe's]"
 )
-@click.option("--json", "as_json", is_flag=True, help="for machines")
+@json_option
 def inspect_command(run: Path, rate: float | None, as_json: bool) -> None:
-    """What training made of each layer of RUN, and whether the removal criteria agree on it."""
+    """Show each layer of RUN after training, and whether the removal criteria choose the same weights."""
     finished = open_run(run)
     removed = finished.recipe.values.get("rate", Updates.rate) if rate is None else rate
     inspection = Inspection(layer_rows(finished.net), agreement(finished.net, removed))

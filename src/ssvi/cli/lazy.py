@@ -17,14 +17,14 @@ from ssvi.errors import UserError
 COMMANDS = {
     "bench": (
         "ssvi.cli.bench:bench_command",
-        "Measure speed and memory against dense VI and the deterministic network. Takes minutes; wants an idle machine.",
+        "Measure speed and memory against dense VI and the deterministic network. Takes minutes; needs an idle machine.",
     ),
     "compare": (
         "ssvi.cli.compare:compare_command",
         "Train a RECIPE by several methods, densities and seeds, and print the tables of the paper.",
     ),
     "corrupt": (
-        "ssvi.cli.corrupt:corrupt_command",
+        "ssvi.cli.evaluate:corrupt_command",
         "Quality of RUN under the 15 common corruptions at 5 severities.",
     ),
     "demo": (
@@ -32,7 +32,7 @@ COMMANDS = {
         "Two minutes, offline: SSVI at 95 % sparsity against dense variational inference on handwritten digits.",
     ),
     "doctor": (
-        "ssvi.cli.doctor:doctor_command",
+        "ssvi.cli.installation:doctor_command",
         "Tell what this installation has: versions, threads, kernels, and what is missing.",
     ),
     "evaluate": (
@@ -41,19 +41,19 @@ COMMANDS = {
     ),
     "inspect": (
         "ssvi.cli.inspect:inspect_command",
-        "What training made of each layer of RUN, and whether the removal criteria agree on it.",
+        "Show each layer of RUN after training, and whether the removal criteria choose the same weights.",
     ),
     "ood": (
-        "ssvi.cli.ood:ood_command",
-        "Does the uncertainty of RUN tell images that belong to none of its classes?",
+        "ssvi.cli.evaluate:ood_command",
+        "Does the uncertainty of RUN show which images belong to none of its classes?",
     ),
     "predict": (
         "ssvi.cli.predict:predict_command",
         'What RUN says of image files, and of all images in folders: class, probability, uncertainty, or "don\'t know".',
     ),
     "recipes": (
-        "ssvi.cli.recipes:recipes_command",
-        "List the recipes that come with the package, and the data sets it knows.",
+        "ssvi.cli.installation:recipes_command",
+        "List the recipes that come with the package, and the data sets that it knows.",
     ),
     "report": (
         "ssvi.cli.report:report_command",
@@ -64,7 +64,7 @@ COMMANDS = {
         "Train a network by a RECIPE: a name from `ssvi recipes` (default: digits) or the path of a .toml file.",
     ),
     "tune": (
-        "ssvi.cli.tune:tune_command",
+        "ssvi.cli.compare:tune_command",
         "Try the same number of settings for each method, and print the best as tables for the RECIPE.",
     ),
 }

@@ -1,24 +1,36 @@
-"""What the commands on finished runs share: their options, and the opening of the run."""
+"""The options that several commands share, and what is made of them: an open run, a recipe, a list."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import click
 import torch
 
-from ssvi.cli.tables import json_option
 from ssvi.evaluation import FinishedRun
+from ssvi.training.recipe import Recipe, RecipeError, all_fields
+from ssvi.training.recipe_files import load
 
+T = TypeVar("T")
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+FIELDS = all_fields()
+"""The settings of a recipe, each with its default and its help."""
+
+json_option = click.option("--json", "as_json", is_flag=True, help="print JSON, for machines")
 data_dir_option = click.option(
-    "--data-dir", type=click.Path(path_type=Path), help="where data sets are, and are downloaded to"
+    "--data-dir", type=click.Path(path_type=Path), help="folder that data sets are read from and downloaded to"
 )
+samples_option = click.option(
+    "--samples", type=click.IntRange(min=1), default=5, show_default=True, help="samples of theta that are averaged"
+)
+run_argument = click.argument("run", type=click.Path(path_type=Path))
 
 _RUN_OPTIONS = (
-    click.option("--samples", type=click.IntRange(min=1), default=5, show_default=True, help="samples of theta"),
-    click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="of the samples"),
+    samples_option,
+    click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="seed of the samples"),
     data_dir_option,
     click.option("--threads", type=click.IntRange(min=1), help="CPU threads [as in the recipe]"),
     json_option,
@@ -32,14 +44,52 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def run_argument(command: Callable[..., Any]) -> Callable[..., Any]:
-    """The argument RUN: the folder of a finished run."""
-    return click.argument("run", type=click.Path(path_type=Path))(command)
-
-
 def open_run(path: Path, data_dir: Path | None = None, threads: int | None = None) -> FinishedRun:
-    """The finished run in this folder; torch then uses so many threads, by default as many as its recipe says."""
+    """The finished run in this folder; torch then uses as many threads as its recipe says, or `threads`."""
     run = FinishedRun(path, data_dir)
     if count := threads or run.recipe.threads:
         torch.set_num_threads(count)
     return run
+
+
+def recipe_flags(without: Collection[str] = ()) -> Decorator:
+    """A flag for every setting of a recipe, except those named in `without`. None means: as the recipe says."""
+
+    def add_flags(command: Callable[..., Any]) -> Callable[..., Any]:
+        for name in reversed([name for name in FIELDS if name not in without]):
+            command = _flag(name)(command)
+        return command
+
+    return add_flags
+
+
+def _flag(name: str) -> Decorator:
+    default, flag = FIELDS[name].default, "--" + name.replace("_", "-")
+    shown = ",".join(default) if isinstance(default, tuple) else str(default)
+    text = f"{FIELDS[name].metadata['help']} [{shown}]"
+    if isinstance(default, bool):
+        return click.option(f"{flag}/--no-{flag[2:]}", name, default=None, help=text)
+    if isinstance(default, tuple):
+        return click.option(flag, name, default=None, metavar="A,B,...", help=text)
+    return click.option(flag, name, type=type(default), default=None, help=text)
+
+
+def resolve(name: str, given: dict[str, Any], sparsity: float | None = None) -> Recipe:
+    """The recipe of that name, with the flags that were given."""
+    if sparsity is not None:
+        if "density" in given:
+            raise RecipeError("give --density or --sparsity, not both")
+        given = given | {"density": 1 - sparsity}
+    lists = {key: tuple(filter(None, given[key].split(","))) for key in given if isinstance(FIELDS[key].default, tuple)}
+    return load(name, given.get("method")).replace(**(given | lists))
+
+
+def values_of(flag: str, text: str, kind: Callable[[str], T], expected: str) -> list[T]:
+    """The values between the commas, each once; `expected` tells the user what the flag takes."""
+    try:
+        values = list(dict.fromkeys(kind(word.strip()) for word in text.split(",") if word.strip()))
+    except ValueError:
+        values = []
+    if not values:
+        raise click.BadParameter(f"{text!r}: give {expected}", param_hint=flag)
+    return values

@@ -10,10 +10,10 @@ import click
 from rich.table import Table
 
 from ssvi.cli.options import open_run, run_argument, run_options
+from ssvi.cli.progress import bar
 from ssvi.cli.tables import grid, show
 from ssvi.evaluation import answer, threshold
 from ssvi.evaluation.decisions import Decision, Threshold
-from ssvi.evaluation.progress import bar
 from ssvi.training.records import to_plain, without_defaults
 
 
@@ -21,7 +21,10 @@ from ssvi.training.records import to_plain, without_defaults
 @run_argument
 @click.argument("images", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
-    "--threshold", "limit", type=float, help="don't know above this entropy, in nats [chosen on validation images]"
+    "--threshold",
+    "limit",
+    type=float,
+    help='answer "don\'t know" above this entropy, in nats [chosen on validation images]',
 )
 @run_options
 def predict_command(
@@ -30,9 +33,9 @@ def predict_command(
 ) -> None:  # fmt: skip
     """What RUN says of image files, and of all images in folders: class, probability, uncertainty, or "don't know".
 
-    The entropy is the sum of the data's uncertainty (the image is ambiguous) and the model's (it has seen too little of
-    the kind). The threshold is kept in RUN as threshold.json: 95 % of the validation images that RUN gets right lie
-    below it.
+    The entropy is the sum of the uncertainty of the data (the image is ambiguous) and that of the model (it has seen too
+    few such images). Above a threshold the answer is "don't know". The threshold is stored in RUN as threshold.json: of
+    the validation images that RUN gets right, 95 % are answered.
     """
     finished = open_run(run, data_dir, threads)
     chosen = Threshold(limit) if limit is not None else threshold(finished, samples, seed, bar)

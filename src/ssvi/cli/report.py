@@ -1,4 +1,4 @@
-"""`ssvi report`: the page that people look at."""
+"""`ssvi report`: one or several finished runs as a page."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from pathlib import Path
 import click
 
 from ssvi.cli.options import open_run, run_options
-from ssvi.evaluation.progress import bar
+from ssvi.cli.progress import bar
 from ssvi.report import write_report
 
 
 @click.command("report")
 @click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
-@click.option("--out", type=click.Path(path_type=Path), help="the HTML file; its Markdown twin lies beside it")
+@click.option("--out", type=click.Path(path_type=Path), help="the HTML file; the Markdown file is written beside it")
 @run_options
 def report_command(
     runs: tuple[Path, ...], out: Path | None, samples: int, seed: int, data_dir: Path | None, threads: int | None,
@@ -22,8 +22,9 @@ def report_command(
 ) -> None:  # fmt: skip
     """One self-contained HTML page about one RUN, or several side by side; and the same as Markdown, a model card.
 
-    Shows what the run folders keep. What is missing and cheap is computed: `evaluate`, and `ood` on noise. By default it
-    is report.html in RUN, or report-A-B.html here for several.
+    It shows the results that are stored in the run folders. Of those that are missing, the cheap ones are computed: those
+    of `evaluate`, and of `ood` on noise. The default of --out is report.html in RUN, and for several runs
+    report-A-B.html in the current folder.
     """
     finished = [open_run(path, data_dir, threads) for path in runs]
     target = out or (

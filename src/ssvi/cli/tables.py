@@ -13,13 +13,11 @@ from rich.text import Text
 from ssvi.training.records import to_plain
 
 WIDE = 160
-"""Columns of a table in a pipe or a file, where nobody has set a width: nothing is folded."""
-
-json_option = click.option("--json", "as_json", is_flag=True, help="for machines")
+"""The width, in characters, of what goes to a pipe or a file: no cell of our tables is folded there."""
 
 
 def show(result: object, as_json: bool, tables: Callable[[], Iterable[RenderableType]]) -> None:
-    """A result (a typed record, or plain values) as JSON, or as the tables and sentences that are made of it."""
+    """Print a result (a typed record, or plain values) as JSON, or else the tables and sentences about it."""
     if as_json:
         click.echo(json.dumps(result, indent=1, default=to_plain))
         return

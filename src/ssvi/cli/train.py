@@ -1,11 +1,10 @@
-"""`ssvi train`: recipe and flags in, a live bar while it runs, a run folder at the end."""
+"""`ssvi train`: a recipe and flags become a training run, with a progress bar, and at the end a run folder."""
 
 from __future__ import annotations
 
 import json
 import sys
 import time
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -13,58 +12,39 @@ from typing import Any
 import click
 from rich.console import Console
 
+from ssvi.cli.options import data_dir_option, recipe_flags, resolve
+from ssvi.cli.progress import json_lines, silence, training_bar
 from ssvi.cli.tables import two_columns
-from ssvi.cli.train_progress import json_lines, live_bar, silence
 from ssvi.inference import distributed
 from ssvi.kernels.native.allocator import tune_malloc
 from ssvi.training.progress import EpochLine
-from ssvi.training.recipe import Recipe, RecipeError, all_fields
-from ssvi.training.recipe_files import load
+from ssvi.training.recipe import RecipeError
 from ssvi.training.run import Run, finish
 from ssvi.training.start import resume, start
 from ssvi.training.tensorboard import TensorBoard
-
-FIELDS = all_fields()
-
-
-def recipe_flags(command: Callable[..., Any]) -> Callable[..., Any]:
-    """A flag for every setting of a recipe. None means: as the recipe says."""
-    for name, about in reversed(FIELDS.items()):
-        kind: Any = type(about.default)
-        flag = "--" + name.replace("_", "-")
-        text = f"{about.metadata['help']} [{_shown(about.default)}]"
-        if kind is bool:
-            option = click.option(f"{flag}/--no-{flag[2:]}", name, default=None, help=text)
-        elif kind is tuple:
-            option = click.option(flag, name, default=None, metavar="A,B,...", help=text)
-        else:
-            option = click.option(flag, name, type=kind, default=None, help=text)
-        command = option(command)
-    return command
-
-
-def _shown(default: Any) -> str:
-    return ",".join(default) if isinstance(default, tuple) else str(default)
 
 
 @click.command("train")
 @click.argument("recipe", default="digits")
 @click.option("--out", type=click.Path(path_type=Path), help="run folder [runs/RECIPE-TIME]")
 @click.option("--resume", "resume_from", type=click.Path(path_type=Path), help="go on with the run in this folder")
-@click.option("--data-dir", type=click.Path(path_type=Path), help="where data sets are, and are downloaded to")
+@data_dir_option
 @click.option("--sparsity", type=float, help="another way to say density: 1 - density")
-@click.option("--json", "as_json", is_flag=True, help="a JSON line per epoch, and the result, instead of a bar")
+@click.option(
+    "--json", "as_json", is_flag=True, help="print a JSON line for each epoch and for the result, instead of a bar"
+)
 @click.option(
     "--tensorboard", is_flag=True, help="also log to RUN/tensorboard (needs `pip install 'ssvi[tensorboard]'`)"
 )
-@recipe_flags
+@recipe_flags()
 def train_command(
     recipe: str, out: Path | None, resume_from: Path | None, data_dir: Path | None, sparsity: float | None, as_json: bool,
     tensorboard: bool, **flags: Any,
 ) -> None:  # fmt: skip
     """Train a network by a RECIPE: a name from `ssvi recipes` (default: digits) or the path of a .toml file.
 
-    Every flag below overrides a setting of the recipe. Ctrl-C finishes the step, saves, and says how to go on.
+    Every flag below --tensorboard overrides a setting of the recipe. Ctrl-C finishes the step, saves, and says how to
+    go on.
     """
     given = {name: value for name, value in flags.items() if value is not None}
     distributed.start()
@@ -91,29 +71,15 @@ def _resumed(folder: Path, given: dict[str, Any], sparsity: float | None, data_d
     return run
 
 
-def resolve(name: str, given: dict[str, Any], sparsity: float | None = None) -> Recipe:
-    """The recipe of that name with the flags that were given."""
-    if sparsity is not None:
-        if "density" in given:
-            raise RecipeError("give --density or --sparsity, not both")
-        given = given | {"density": 1 - sparsity}
-    lists = {key: tuple(filter(None, value.split(","))) for key, value in given.items() if _is_list(key)}
-    return load(name, given.get("method")).replace(**(given | lists))
-
-
-def _is_list(key: str) -> bool:
-    return isinstance(FIELDS[key].default, tuple)
-
-
 def _new_folder(recipe: str) -> Path:
     return Path("runs") / f"{Path(recipe).stem}-{time.strftime('%Y%m%d-%H%M%S')}"
 
 
 def _train(run: Run, as_json: bool, tensorboard: bool) -> None:
-    """Train to the end or to a signal, and show it: the first of several processes shows for all."""
+    """Train until the end or until a signal. Of several processes only the first shows the progress."""
     first = distributed.rank() == 0
     board = TensorBoard(run.folder.path) if tensorboard and first else None
-    with silence() if not first else json_lines() if as_json else live_bar(run) as watch:
+    with silence() if not first else json_lines() if as_json else training_bar(run) as watch:
 
         def on_epoch(line: EpochLine) -> None:
             watch.epoch(line)
@@ -124,7 +90,7 @@ def _train(run: Run, as_json: bool, tensorboard: bool) -> None:
 
 
 def _end(run: Run, as_json: bool) -> None:
-    """How to go on after a signal; else the result."""
+    """After a signal, print how to go on; else evaluate the network on the test images, and print the result."""
     folder = run.folder.path
     if run.interrupted:
         click.echo(

@@ -14,7 +14,7 @@ from typing import Any
 from ssvi.comparison.grid import PlannedRun
 from ssvi.data import DataError
 from ssvi.evaluation import FinishedRun, evaluate_run, wording
-from ssvi.evaluation.progress import Track, quiet
+from ssvi.evaluation.finished_run import Track, quiet
 from ssvi.evaluation.results import Cost, RunEvaluation
 from ssvi.methods import about
 from ssvi.training.model_file import ModelFileError

@@ -15,7 +15,7 @@ from ssvi import methods
 from ssvi.comparison.grid import PlannedRun
 from ssvi.evaluation import FinishedRun
 from ssvi.evaluation.cost import weights
-from ssvi.evaluation.progress import Track, quiet
+from ssvi.evaluation.finished_run import Track, quiet
 from ssvi.inference.evaluate import evaluate
 from ssvi.training.recipe import Recipe, toml
 

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from ssvi import flops
 from ssvi.evaluation.finished_run import FinishedRun
+from ssvi.evaluation.layers import deterministic_weights, distinct_posteriors, last_network, network_count
 from ssvi.evaluation.results import Cost
-from ssvi.evaluation.structure import deterministic_weights, distinct_posteriors, last_network, network_count
 from ssvi.flops import LayerCost
 from ssvi.methods import about
 from ssvi.nn.random_tensor import is_random
@@ -80,9 +80,8 @@ def _dense_vi_bytes(net: nn.Module) -> int:
     posteriors = distinct_posteriors(net)
     now = sum(_bytes([*p.per_weight(), p.index]) for p in posteriors)
     dense = sum(2 * p.d * p.mu.element_size() for p in posteriors)
-    second = (
-        0 if posteriors else _bytes(deterministic_weights(net))
-    )  # a deterministic network has one number per weight
+    # A deterministic network has one number per weight, where dense VI has two.
+    second = 0 if posteriors else _bytes(deterministic_weights(net))
     return _bytes(_tensors(net)) - now + dense + second
 
 

@@ -16,9 +16,8 @@ from torch import Tensor
 
 from ssvi.data import DataError, Split, read_images
 from ssvi.data.readers.own import SUFFIXES
-from ssvi.evaluation.finished_run import FinishedRun
+from ssvi.evaluation.finished_run import FinishedRun, Track, quiet
 from ssvi.evaluation.ood import in_channels
-from ssvi.evaluation.progress import Track, quiet
 from ssvi.inference.evaluate import Outputs
 
 ANSWERED = 0.95

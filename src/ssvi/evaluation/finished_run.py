@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import torch
 from torch import Tensor
 
 from ssvi.data import Batches, DataError, DataSet, Split, load
-from ssvi.evaluation.progress import Track, quiet
 from ssvi.inference.evaluate import Outputs, collect
 from ssvi.training import model_file
 from ssvi.training.model_file import ModelFileError
@@ -29,6 +28,18 @@ BATCH = 250
 
 FORMAT = 2
 """The format of the results in a run folder; raised when their keys change, so that old ones are computed again."""
+
+
+class Track(Protocol):
+    """Passes the items of a loop on, and may show how many of them are done; `what` names the loop."""
+
+    def __call__(self, items: Iterable[T], what: str) -> Iterable[T]:
+        """Return the same items in the same order."""
+
+
+def quiet(items: Iterable[T], what: str) -> Iterable[T]:
+    """The `Track` that shows nothing: the default in Python. The command line passes a progress bar."""
+    return items
 
 
 @dataclass(frozen=True)

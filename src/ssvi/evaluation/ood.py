@@ -1,4 +1,4 @@
-"""`ssvi ood`: does the uncertainty of a network tell it which images belong to none of its classes?
+"""`ssvi ood`: does the uncertainty of a network show which images belong to none of its classes?
 
 Out-of-distribution images are the positive class, and a higher score means more like them.
 """
@@ -14,8 +14,7 @@ from torch import Tensor
 
 from ssvi import metrics
 from ssvi.data import DataError, Split, load
-from ssvi.evaluation.finished_run import FinishedRun
-from ssvi.evaluation.progress import Track, quiet
+from ssvi.evaluation.finished_run import FinishedRun, Track, quiet
 from ssvi.evaluation.results import Estimate, Histogram, InsideOutside, OODResult
 from ssvi.inference.evaluate import Outputs
 
@@ -116,11 +115,11 @@ def _with_interval(metric: Callable[[Tensor, Tensor], float], scores: Tensor, la
 def _histogram(own: Outputs, ood: Outputs) -> Histogram:
     """Shares of the images by entropy, from 0 to log(classes)."""
     top = float(torch.tensor(own.probs.shape[1]).log())
-    inside, outside = (
+    own_shares, ood_shares = (
         (torch.histc(outputs.entropy.clamp(0, top), BINS, 0, top) / len(outputs.labels)).tolist()
         for outputs in (own, ood)
     )
-    return Histogram(torch.linspace(0, top, BINS + 1, dtype=torch.float64).tolist(), inside, outside)
+    return Histogram(torch.linspace(0, top, BINS + 1, dtype=torch.float64).tolist(), own_shares, ood_shares)
 
 
 def _shuffled(x: Tensor) -> Tensor:

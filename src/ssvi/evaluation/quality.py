@@ -7,8 +7,7 @@ from torch import Tensor
 
 from ssvi import metrics
 from ssvi.evaluation.cost import cost
-from ssvi.evaluation.finished_run import FinishedRun
-from ssvi.evaluation.progress import Track, quiet
+from ssvi.evaluation.finished_run import FinishedRun, Track, quiet
 from ssvi.evaluation.results import Estimate, HardImages, ImageAnswer, Reliability, RiskCoverage, RunEvaluation
 from ssvi.inference.evaluate import HEADLINE, Evaluation, Outputs, collect, evaluate_outputs
 from ssvi.inference.predict import Mixture

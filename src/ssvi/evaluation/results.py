@@ -126,7 +126,9 @@ class OODResult:
     samples: int
     seed: int
     inside: int
+    """How many test images of the run's own data set."""
     outside: int
+    """How many images of the other data set."""
     scores: dict[str, dict[str, Estimate]]
     """Score ("entropy", ...) -> ranking ("auroc", "aupr", "fpr_at_95_tpr") -> value and interval."""
     entropy: InsideOutside

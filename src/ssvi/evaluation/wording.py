@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ssvi.evaluation.results import Cost, Estimate, LayerRow
-from ssvi.plotting.scale import short as short  # a word of this module too: tables and axes write numbers alike
+from ssvi.plotting.scale import short as short  # for the tables: they write numbers as axes do
 
 METRIC = {
     "accuracy": "accuracy",

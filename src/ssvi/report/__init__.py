@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from ssvi.evaluation import FinishedRun
-from ssvi.evaluation.progress import Track, quiet
+from ssvi.evaluation.finished_run import Track, quiet
 from ssvi.plotting import element
 from ssvi.report import page, tables
 from ssvi.report.gather import ReportedRun, gather

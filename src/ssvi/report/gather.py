@@ -13,8 +13,8 @@ from torch import Tensor
 
 from ssvi.data import DataError
 from ssvi.evaluation import FinishedRun, evaluate_ood, evaluate_run, layer_rows
+from ssvi.evaluation.finished_run import Track, quiet
 from ssvi.evaluation.ood import NOISE, file_name
-from ssvi.evaluation.progress import Track, quiet
 from ssvi.evaluation.results import CorruptionResult, HardImages, ImageAnswer, LayerRow, OODResult, RunEvaluation
 from ssvi.methods import about
 from ssvi.plotting import Series

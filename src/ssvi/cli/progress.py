@@ -1,15 +1,23 @@
-"""How a training run shows itself: a live bar, JSON lines, or nothing."""
+"""What the terminal shows while a command works: a bar for a loop; for a training run a bar, JSON lines, or nothing."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+    track,
+)
 
 from ssvi.inference import distributed
 from ssvi.nn.layers import layers
@@ -17,9 +25,17 @@ from ssvi.training.progress import EpochLine, StepNumbers
 from ssvi.training.records import to_plain
 from ssvi.training.run import Run
 
+T = TypeVar("T")
+
+
+def bar(items: Iterable[T], what: str) -> Iterable[T]:
+    """Show a bar for a loop, which disappears at the end; where there is no terminal, show nothing."""
+    console = Console(stderr=True)
+    return track(items, what, console=console, transient=True, disable=not console.is_terminal)
+
 
 class Watch(NamedTuple):
-    """What is told of every step and of every epoch."""
+    """Two functions that show a training run: one is called after every step, one after every epoch."""
 
     step: Callable[[StepNumbers], None]
     epoch: Callable[[EpochLine], None]
@@ -31,30 +47,30 @@ def _ignore(numbers: object) -> None:
 
 @contextmanager
 def silence() -> Iterator[Watch]:
-    """For the other processes of a data-parallel run."""
+    """Show nothing: for all processes of a data-parallel run but the first."""
     yield Watch(_ignore, _ignore)
 
 
 @contextmanager
 def json_lines() -> Iterator[Watch]:
-    """A line of JSON for each epoch."""
+    """Print a line of JSON for each epoch."""
     yield Watch(_ignore, lambda line: click.echo(json.dumps(to_plain(line))))
 
 
 @contextmanager
-def live_bar(run: Run) -> Iterator[Watch]:
-    """A bar over all steps with the numbers beside it; a line per epoch where there is no terminal."""
+def training_bar(run: Run) -> Iterator[Watch]:
+    """Show a bar over all steps with the numbers beside it; where there is no terminal, print a line for each epoch."""
     console = Console()
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    bar = Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console)
-    task = bar.add_task("", total=run.recipe.all_epochs * len(run.batches), completed=run.progress.step)
+    progress = Progress(*columns, TimeElapsedColumn(), TimeRemainingColumn(), console=console)
+    task = progress.add_task("", total=run.recipe.all_epochs * len(run.batches), completed=run.progress.step)
     console.print(f"run folder: {run.folder.path}", highlight=False)
     if distributed.ranks() > 1:
         console.print(_traffic(run), highlight=False)
     validation = ""
 
     def step(numbers: StepNumbers) -> None:
-        bar.update(task, completed=numbers.step, description=_beside(numbers) + validation)
+        progress.update(task, completed=numbers.step, description=_numbers(numbers) + validation)
 
     def epoch(line: EpochLine) -> None:
         nonlocal validation
@@ -62,11 +78,11 @@ def live_bar(run: Run) -> Iterator[Watch]:
         if not console.is_terminal:
             click.echo(f"epoch {line.epoch + 1}: loss {line.loss:.4f}, NLL {line.nll:.4f}{validation}")
 
-    with bar:
+    with progress:
         yield Watch(step, epoch)
 
 
-def _beside(n: StepNumbers) -> str:
+def _numbers(n: StepNumbers) -> str:
     """The numbers beside the bar."""
     return (
         f"epoch {n.epoch + 1}  loss {n.loss:.3f}  NLL {n.nll:.3f}  KL {n.kl:.3g}  beta {n.beta:.3g}  "
@@ -75,7 +91,7 @@ def _beside(n: StepNumbers) -> str:
 
 
 def _traffic(run: Run) -> str:
-    """What the processes send each other, beside what dense VI would send."""
+    """How many bytes the processes send each other in a step, and how many dense VI would send."""
     sent = distributed.traffic(run.net)
     posteriors = [layer.posterior for _, layer in layers(run.net)]
     dense = sent + sum(2 * (p.d - p.s) * p.mu.element_size() for p in posteriors)

@@ -1,16 +1,20 @@
-"""`ssvi doctor`: what an installation has, and what is missing."""
+"""`ssvi doctor` and `ssvi recipes`: what this installation has, and what can be trained without writing a file."""
 
 from __future__ import annotations
 
 import importlib.metadata
 import importlib.util
+from collections.abc import Iterator
 
 import click
 import torch
+from rich.console import RenderableType
 
-from ssvi.cli.tables import json_option, show, two_columns
-from ssvi.data import default_folder
+from ssvi.cli.options import json_option
+from ssvi.cli.tables import show, two_columns
+from ssvi.data import NAMES, default_folder
 from ssvi.kernels import native
+from ssvi.training import recipe_files
 from ssvi.training.run_folder import machine
 
 EXTRAS = {"svhn": "scipy", "tensorboard": "tensorboard"}
@@ -26,7 +30,7 @@ def doctor_command(as_json: bool) -> None:
 
 
 def findings() -> dict[str, str | int]:
-    """Each thing that matters, in the order in which one would ask."""
+    """The rows of the table: what is asked about first when something does not work comes first."""
     versions = {name: value for name, value in machine().items() if name != "command"}
     return versions | {
         "native kernels": f"yes, built for {native.isa()}" if native.available() else f"no: {native.why_not()}",
@@ -46,3 +50,17 @@ def _cuda() -> str:
 def _missing_extras() -> str:
     missing = [extra for extra, module in EXTRAS.items() if importlib.util.find_spec(module) is None]
     return ", ".join(f"pip install 'ssvi[{extra}]'" for extra in missing) or "none"
+
+
+@click.command("recipes")
+@json_option
+def recipes_command(as_json: bool) -> None:
+    """List the recipes that come with the package, and the data sets that it knows."""
+    recipes = recipe_files.names()
+    show({"recipes": recipes, "data": NAMES}, as_json, lambda: _recipes_and_data(recipes))
+
+
+def _recipes_and_data(recipes: dict[str, str]) -> Iterator[RenderableType]:
+    yield two_columns("Recipes", recipes)
+    yield f"data sets: {', '.join(NAMES)}, a .npz file, a folder of class folders"
+    yield "Every setting of a recipe is a flag: ssvi train cifar10 --density 0.1 --epochs 50"

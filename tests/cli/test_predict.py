@@ -1,0 +1,45 @@
+"""`ssvi predict`: answers, "don't know", and the threshold in the run folder."""
+
+import json
+import shutil
+
+import pytest
+from command_line import run_command
+from PIL import Image
+from small_runs import finished
+
+
+@pytest.fixture
+def image(tmp_path):
+    """A grey image of the size that the network sees."""
+    Image.new("L", (8, 8), 3).save(tmp_path / "some.png")
+    return tmp_path / "some.png"
+
+
+@pytest.mark.parametrize("method", ["ssvi", "vi", "deterministic"])
+def test_predict_says_or_does_not_know(method, tmp_path):
+    run = shutil.copytree(finished(method), tmp_path / "run")
+    Image.new("RGB", (40, 40), (120, 0, 0)).save(tmp_path / "red.png")
+    assert "don't know (" in run_command("predict", run, tmp_path / "red.png", "--threshold", 0)
+    printed = json.loads(run_command("predict", run, tmp_path / "red.png", "--json"))
+    answer = printed["answers"][0]
+    assert answer["known"] == (answer["entropy"] <= printed["threshold"]["entropy"])
+    assert (answer["model_uncertainty"] == 0) == (method == "deterministic")
+
+
+def test_predict_prints_the_keys_of_the_version_before(run, image):
+    printed = json.loads(run_command("predict", run, image, "--json"))
+    assert set(printed["threshold"]) == {
+        "asked", "seed", "entropy", "validation_images", "answered", "accuracy_of_answered", "accuracy",
+    }  # fmt: skip
+    assert set(printed["answers"][0]) == {
+        "file", "class", "known", "probability", "entropy", "data_uncertainty", "model_uncertainty", "probabilities",
+    }  # fmt: skip
+    given = json.loads(run_command("predict", run, image, "--threshold", 0.5, "--json"))
+    assert given["threshold"] == {"entropy": 0.5}
+
+
+def test_a_damaged_threshold_is_chosen_again(run, image):
+    (run / "threshold.json").write_text("[]")
+    printed = json.loads(run_command("predict", run, image, "--json"))
+    assert json.loads((run / "threshold.json").read_text())["entropy"] == printed["threshold"]["entropy"]
