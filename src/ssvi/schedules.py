@@ -25,6 +25,16 @@ def cosine(start: float, *, steps: int, stop: float = 0.0) -> Schedule:
     return lambda step: stop + (start - stop) * 0.5 * (1.0 + math.cos(math.pi * min(step / steps, 1.0)))
 
 
+def stepwise(schedule: Schedule, unit: int) -> Schedule:
+    """The same value for `unit` steps at a time: that of the first of them."""
+    return lambda step: schedule(step // unit * unit)
+
+
+def repeated(schedule: Schedule, period: int) -> Schedule:
+    """The schedule from its start again after every `period` steps."""
+    return lambda step: schedule(step % period)
+
+
 def resolve(value: float | Schedule) -> Schedule:
     """A number is a constant schedule."""
     return value if callable(value) else constant(float(value))

@@ -10,7 +10,7 @@ import click
 import pytest
 
 import ssvi.cli
-from ssvi.cli.lazy import COMMANDS, load
+from ssvi.cli import COMMANDS, load_command
 
 TELL_MODULES = "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr))\n"
 COMMAND_LINE = "from ssvi.cli import main; sys.argv = ['ssvi', *sys.argv[1:]]; main()"
@@ -61,7 +61,7 @@ def test_completion_knows_the_flags_of_a_command():
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_the_table_says_what_the_command_says_itself(name):
-    command = load(name)
+    command = load_command(name)
     assert command.name == name
     assert command.help.splitlines()[0] == COMMANDS[name][1]
 

@@ -9,7 +9,7 @@ import pytest
 from command_line import run_command
 
 import ssvi
-from ssvi.cli.lazy import load
+from ssvi.cli import load_command
 
 RECIPES = Path(ssvi.__file__).parent / "recipes"
 FAST = ["--epochs", "1", "--width", "4", "--threads", "1"]
@@ -67,7 +67,7 @@ def settings(recipe: Path) -> set[str]:
 
 @pytest.mark.parametrize("command", ["train", "compare", "tune"])
 def test_every_setting_of_the_packaged_recipes_is_a_flag_with_help(command):
-    flags = {flag.name: flag for flag in load(command).params if isinstance(flag, click.Option)}
+    flags = {flag.name: flag for flag in load_command(command).params if isinstance(flag, click.Option)}
     set_by_the_grid = set() if command == "train" else {"method", "density", "seed", "samples"}
     names = set.union(*map(settings, RECIPES.glob("*.toml"))) - set_by_the_grid
     assert {"data", "epochs", "lr"} <= names

@@ -6,8 +6,7 @@ import pytest
 import torch
 from torch import nn
 
-from ssvi.kernels.geometry import Geometry
-from ssvi.kernels.native.structs import Convolution
+from ssvi.kernels.geometry import Convolution, Geometry
 
 LAYERS = [
     nn.Conv2d(4, 6, 3, padding=1),

@@ -7,9 +7,9 @@ import torch
 from native_layers import CONV, images, norm_behind, parameters
 
 from ssvi.kernels import native
+from ssvi.kernels.geometry import Convolution
 from ssvi.kernels.native import ops
 from ssvi.kernels.native.ops import sparse_fixed_norm
-from ssvi.kernels.native.structs import Convolution
 
 pytestmark = pytest.mark.skipif(not native.available(), reason=str(native.why_not()))
 

@@ -12,10 +12,9 @@ import torch
 from torch import Tensor
 
 from ssvi.kernels import dense, native
-from ssvi.kernels.geometry import Geometry
+from ssvi.kernels.geometry import Convolution, Geometry
 from ssvi.kernels.native import library
 from ssvi.kernels.native.select import top_k
-from ssvi.kernels.native.structs import Convolution
 
 pytestmark = pytest.mark.skipif(not native.available(), reason=str(native.why_not()))
 needs_linux = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="the size of a process is read in /proc")

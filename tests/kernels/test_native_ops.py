@@ -11,10 +11,9 @@ import torch.nn.functional as F
 from torch import Tensor
 
 from ssvi.kernels import dense, native
-from ssvi.kernels.geometry import Geometry
+from ssvi.kernels.geometry import Convolution, Geometry
 from ssvi.kernels.native import library, ops
 from ssvi.kernels.native.ops import sparse_fixed_norm
-from ssvi.kernels.native.structs import Convolution
 
 pytestmark = pytest.mark.skipif(not native.available(), reason=str(native.why_not()))
 

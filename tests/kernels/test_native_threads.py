@@ -11,9 +11,8 @@ from native_layers import CONV, LINEAR, images, parameters
 from torch import Tensor
 
 from ssvi.kernels import native
-from ssvi.kernels.geometry import Geometry
+from ssvi.kernels.geometry import Convolution, Geometry
 from ssvi.kernels.native import ops
-from ssvi.kernels.native.structs import Convolution
 
 pytestmark = pytest.mark.skipif(not native.available(), reason=str(native.why_not()))
 

@@ -14,6 +14,7 @@ from torch import nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 
+from ssvi import schedules
 from ssvi.methods.job import AfterStep, Job, Loss, Training
 from ssvi.methods.settings import Settings
 from ssvi.schedules import Schedule
@@ -94,7 +95,7 @@ def begin(method: Method, job: Job[Any]) -> Training[Any]:
     net = method.network(job)
     loss = method.loss(job, net)
     optimizer, share = method.optimizer(job, net)
-    unit, steps = job.schedule_unit, job.steps
     # the members of an ensemble are trained one after the other, each by the whole schedule
-    scheduler = LambdaLR(optimizer, lambda step: share(step % steps // unit * unit))
+    whole = schedules.repeated(schedules.stepwise(share, job.schedule_unit), job.steps)
+    scheduler = LambdaLR(optimizer, whole)
     return Training(job, net, optimizer, scheduler, loss, method.after_step(job, net, optimizer, loss))

@@ -5,9 +5,9 @@ from __future__ import annotations
 from torch import Tensor, nn
 
 from ssvi import kernels
+from ssvi.kernels.geometry import Convolution
 from ssvi.kernels.native import batchnorm
 from ssvi.kernels.native.ops import sparse_fixed_norm
-from ssvi.kernels.native.structs import Convolution
 from ssvi.nn.layers import Conv2d
 
 

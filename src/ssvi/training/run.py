@@ -44,6 +44,7 @@ class Run:
     forward: Callable[[Tensor], Tensor]
     """The network, wrapped where several processes train it."""
     progress: Progress
+    processes: int = 1
     interrupted: str | None = None
     """The signal that stopped the run, or another reason."""
 
@@ -128,10 +129,9 @@ class Run:
 
     def _asked_to_stop(self) -> bool:
         """Whether this process or another one was asked to stop; then all stop at the same step."""
-        if not distributed.any_of(self.interrupted is not None):
-            return False
-        self.interrupted = self.interrupted or "another process was interrupted"
-        return True
+        if self.processes > 1 and distributed.any_of(self.interrupted is not None):
+            self.interrupted = self.interrupted or "another process was interrupted"
+        return self.interrupted is not None
 
 
 def finish(run: Run) -> Evaluation | None:

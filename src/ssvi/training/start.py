@@ -67,7 +67,7 @@ def _make(folder: RunFolder, recipe: Recipe, data_dir: str | Path | None) -> Run
     forward = distributed.parallel(training.net)
     torch.manual_seed(recipe.seed + distributed.rank())  # the noise of each process is its own
     progress = Progress(indices=epoch_end.indices(training.net))
-    return Run(folder, recipe, data, validation, batches, method, training, forward, progress)
+    return Run(folder, recipe, data, validation, batches, method, training, forward, progress, distributed.ranks())
 
 
 def _batches(recipe: Recipe, data: DataSet, train: Split) -> Batches:

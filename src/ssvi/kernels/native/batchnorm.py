@@ -8,8 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ssvi.kernels.native.library import available, library, threads
-from ssvi.kernels.native.structs import Norm, Planes, pointer
+from ssvi.kernels.native.library import Norm, Planes, available, library, pointer, threads
 
 
 def supports(norm: nn.BatchNorm2d, x: Tensor) -> bool:

@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
-from ssvi.kernels.native.library import library, threads
-from ssvi.kernels.native.structs import Convolution, Norm, Pattern, Shape, Strided, pointer
+from ssvi.kernels.geometry import Convolution
+from ssvi.kernels.native.library import Norm, Pattern, Shape, Strided, library, pointer, threads
 
 
 def forward(

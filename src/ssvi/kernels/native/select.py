@@ -7,8 +7,7 @@ from ctypes import c_int64
 import torch
 from torch import Tensor
 
-from ssvi.kernels.native.library import available, library
-from ssvi.kernels.native.structs import pointer
+from ssvi.kernels.native.library import available, library, pointer
 
 
 def can_top_k(score: Tensor) -> bool:
