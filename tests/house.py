@@ -1,6 +1,8 @@
-"""The size and shape of the source, as one table: python tests/house.py
+"""The size and shape of the source as one table: python tests/house.py
 
-Files, functions, untyped results, cycles between packages, and the modules that one training batch passes through.
+Files, functions, untyped results, cycles between packages, and the modules that one training batch passes: those whose
+code runs from the moment a batch is drawn until the next one is, and those that called them. A return is a call from a
+module to one that was passed before it.
 """
 
 import ast
@@ -8,10 +10,14 @@ import os
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
 from pathlib import Path
+from types import FrameType
 
 SOURCE = Path(__file__).parent.parent / "src" / "ssvi"
+STEP, EVERY = 3, 10
+"""A batch without an update of gamma, and the interval of updates: the batch with that number has one."""
 
 
 def functions(files: list[Path]) -> list[tuple[int, str]]:
@@ -24,91 +30,94 @@ def functions(files: list[Path]) -> list[tuple[int, str]]:
     ]
 
 
-def package_edges(files: list[Path]) -> set[tuple[str, str]]:
-    """Which package, or module of the root, imports which."""
-    names = {p.name.removesuffix(".py") for p in SOURCE.iterdir()}
-    edges = set()
-    for file in files:
-        own = file.relative_to(SOURCE).parts[0].removesuffix(".py")
-        for node in ast.walk(ast.parse(file.read_text())):
-            targets = []
-            if isinstance(node, ast.Import):
-                targets = [alias.name for alias in node.names]
-            elif isinstance(node, ast.ImportFrom):
-                targets = [f"{node.module}.{alias.name}" for alias in node.names]
-            for target in targets:
-                head, _, rest = target.partition(".")
-                other = rest.split(".")[0]
-                if head == "ssvi" and other in names and other != own and not own.startswith("__"):
-                    edges.add((own, other))
-    return edges
+class Passage:
+    """Watches one batch of `ssvi train` and notes the modules that it passes."""
+
+    def __init__(self, step: int) -> None:
+        self.step, self.drawn, self.watching = step, 0, False
+        self.modules: list[str] = []
+        self.calls: list[tuple[str, str]] = []
+
+    def __call__(self, frame: FrameType, event: str, argument: object) -> None:
+        if event != "call":
+            return
+        name = frame.f_globals.get("__name__", "")
+        if frame.f_code.co_qualname == "Batches._batch":
+            self.drawn += 1
+            self.watching = self.drawn == self.step
+            self.modules += list(dict.fromkeys(reversed(callers(frame)))) if self.watching else []
+        if self.watching and name.startswith("ssvi"):
+            self.modules += [] if name in self.modules else [name]
+            caller = next(iter(callers(frame)), name)
+            if caller != name and (caller, name) not in self.calls:
+                self.calls.append((caller, name))
+
+    @property
+    def returns(self) -> int:
+        """Pairs of modules in which the later one calls the earlier one."""
+        return sum(self.modules.index(b) < self.modules.index(a) for a, b in self.calls)
 
 
-def cycles(edges: set[tuple[str, str]]) -> list[set[str]]:
-    """The sets of packages that reach each other (strongly connected components of more than one)."""
-    nodes = {n for edge in edges for n in edge}
-    reach = {n: {n} for n in nodes}
-    changed = True
-    while changed:
-        changed = False
-        for a, b in edges:
-            if not reach[b] <= reach[a]:
-                reach[a] |= reach[b]
-                changed = True
-    found = {frozenset(b for b in reach[a] if a in reach[b]) for a in nodes}
-    return [set(group) for group in found if len(group) > 1]
+def callers(frame: FrameType) -> list[str]:
+    """The modules of the package on the stack above a frame, the nearest first."""
+    names = []
+    while (frame := frame.f_back) is not None:
+        names.append(frame.f_globals.get("__name__", ""))
+    return [name for name in names if name.startswith("ssvi")]
 
 
-BATCH = """
-import sys, tempfile
-from pathlib import Path
-{start}
-passed, returns = [], 0
-def look(frame, event, arg):
-    global returns
-    name = frame.f_globals.get("__name__", "")
-    if event == "call" and name.startswith("ssvi") and name not in passed:
-        passed.append(name)
-sys.setprofile(look)
-{batch}
-sys.setprofile(None)
-print(len(passed), " ".join(passed))
-"""
+def watch_training(step: int) -> None:
+    """Train a little and print what the batch with this number passed."""
+    from ssvi.cli import main
+
+    out = Path(tempfile.mkdtemp()) / "run"
+    sys.argv = ["ssvi", "train", "digits", "--epochs", "1", "--width", "8", "--every", str(EVERY), "--out", str(out)]
+    passage, stdout = Passage(step), sys.stdout
+    sys.stdout = open(os.devnull, "w")  # noqa: SIM115 - the process ends soon
+    sys.setprofile(passage)
+    main()
+    sys.setprofile(None)
+    print(f"{len(passage.modules)} ({passage.returns} returns): {' '.join(passage.modules)}", file=stdout)
+
+
+def batch(step: int) -> str:
+    """The modules of one batch, from a process of its own."""
+    command = [sys.executable, __file__, str(step)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip()
 
 
 def version_seconds() -> float:
     """The median of five calls of `ssvi --version`."""
-    ssvi = Path(sys.executable).parent / "ssvi"
     times = []
     for _ in range(5):
         start = time.perf_counter()
-        subprocess.run([ssvi, "--version"], check=True, capture_output=True)
+        subprocess.run([Path(sys.executable).parent / "ssvi", "--version"], check=True, capture_output=True)
         times.append(time.perf_counter() - start)
     return statistics.median(times)
 
 
-def main() -> None:
-    """Print the table."""
+def table() -> dict[str, object]:
+    """Every row by its name."""
     files = sorted(SOURCE.rglob("*.py"))
     lines = {file: len(file.read_text().splitlines()) for file in files}
-    made = functions(files)
-    longest = max(lines, key=lambda file: lines[file])
-    rows = {
+    lengths, longest = functions(files), max(lines, key=lambda file: lines[file])
+    return {
         "modules": len(files),
         "modules in the root": len(list(SOURCE.glob("*.py"))),
         "lines of a file, median": statistics.median(lines.values()),
         "longest file": f"{lines[longest]} ({longest.relative_to(SOURCE)})",
-        "lines of a function, median": statistics.median(n for n, _ in made),
-        "longest function": "{} ({})".format(*max(made)),
-        "functions over 40 lines": sum(n > 40 for n, _ in made),
+        "lines of a function, median": statistics.median(length for length, _ in lengths),
+        "longest function": "{} ({})".format(*max(lengths)),
         "dict[str, Any]": sum(file.read_text().count("dict[str, Any]") for file in files),
-        "package cycles": cycles(package_edges(files)) or "none",
         "seconds of ssvi --version": f"{version_seconds():.2f}",
-        "load average": os.getloadavg()[0],
+        "modules of a batch": batch(STEP),
+        "with an update of gamma": batch(EVERY),
     }
-    for name, value in rows.items():
-        print(f"{name:32} {value}")
 
 
 if __name__ == "__main__":
-    main()
+    if len(sys.argv) > 1:
+        watch_training(int(sys.argv[1]))
+    else:
+        for name, value in table().items():
+            print(f"{name:30} {value}")

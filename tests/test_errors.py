@@ -5,7 +5,7 @@ import pytest
 from ssvi.data import DataError
 from ssvi.errors import UserError
 from ssvi.training.epoch_end import TrainingError
-from ssvi.training.model_file import ModelFileError
+from ssvi.training.model_header import ModelFileError
 from ssvi.training.recipe import RecipeError
 from ssvi.training.records import RecordError
 from ssvi.training.run_folder import RunError

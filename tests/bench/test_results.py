@@ -4,12 +4,13 @@ import pytest
 
 from ssvi.bench import page, tables
 from ssvi.bench.results import Benchmark, Conditions, MemoryRow, RatioRow, ScalingRow, SparseTime, UpdateRow
+from ssvi.training.machine import Machine, this_machine
 
 CONDITIONS = Conditions(
     date="2026-01-02",
     turns=3,
     batch=128,
-    machine={"processor": "a CPU", "cores": 2, "torch": "2.6", "python": "3.11"},
+    machine=Machine(processor="a CPU", cores=2, torch="2.6", python="3.11"),
     isa="x86_64_v3",
     threads=2,
 )
@@ -73,4 +74,4 @@ def test_a_run_gives_everything_so_far_after_each_table(monkeypatch):
     first, second = tables.run(("layers", "memory"), 3, lambda what: None)
     assert (first.layers, first.memory) == ((RATIO,), ())
     assert (second.layers, second.memory) == ((RATIO,), (MemoryRow("dense", 3.0),))
-    assert "command" not in second.conditions.machine
+    assert second.conditions.machine == this_machine()

@@ -4,7 +4,8 @@ import pytest
 from grids import HAND_MADE
 
 from ssvi import comparison
-from ssvi.comparison import Context, Machine
+from ssvi.comparison import Context
+from ssvi.training.machine import Machine
 from ssvi.training.run_folder import RunError
 
 CONTEXT = Context(

@@ -12,7 +12,8 @@ from ssvi.data import DataError
 from ssvi.evaluation import FinishedRun
 from ssvi.evaluation.decisions import Threshold
 from ssvi.evaluation.results import Estimate
-from ssvi.training.model_file import ModelFileError, load, save
+from ssvi.training.model_file import load, save
+from ssvi.training.model_header import ModelFileError
 from ssvi.training.run_folder import RunError
 
 FILE = "threshold.json"

@@ -8,7 +8,7 @@ from torch import nn
 import ssvi
 from ssvi.nn.models import resnet18
 from ssvi.training import model_file
-from ssvi.training.model_file import ModelFileError
+from ssvi.training.model_header import ModelFileError
 
 
 class Tied(nn.Module):

@@ -59,7 +59,9 @@ def test_the_log_tells_what_happened(whole):
     assert log[1]["beta"] == pytest.approx(SMALL.settings.beta_max * (2 * steps - 1) / (2 * steps))
     assert set(log[0]["sigma_drift"]) == {"0", "4", "9", "11"}
     assert all(line["loss"] > line["nll"] for line in log)
-    assert {"ssvi", "torch", "processor", "threads"} <= RunFolder(whole).machine.keys()
+    origin = RunFolder(whole).origin
+    assert (origin.ssvi, origin.torch, origin.processes) == (ssvi.__version__, torch.__version__, 1)
+    assert origin.processor
     assert RunFolder(whole).recipe == SMALL
 
 

@@ -25,8 +25,8 @@ def _head(on: Conditions) -> str:
     machine = on.machine
     return f"""# Performance
 
-Written by `make bench` on {on.date}: {machine["processor"]}, {machine["cores"]} cores, {on.threads} threads, kernels built for {on.isa},
-torch {machine["torch"]}, Python {machine["python"]}. Batch {on.batch}; the sides take turns, each number is the median of {on.turns}; both sides run in
+Written by `make bench` on {on.date}: {machine.processor}, {machine.cores} cores, {on.threads} threads, kernels built for {on.isa},
+torch {machine.torch}, Python {machine.python}. Batch {on.batch}; the sides take turns, each number is the median of {on.turns}; both sides run in
 one process with the same threads and allocator (`tune_malloc`). A ratio is how many times faster the sparse side is; "of
 limit" is the share of density x dense that is reached. Where a ratio is below 1 we are slower than dense.
 """  # noqa: E501

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from ssvi.training.machine import Machine
 from ssvi.training.records import to_plain
 
 
@@ -63,7 +64,7 @@ class Conditions:
     date: str
     turns: int
     batch: int
-    machine: dict[str, Any]  # as a run folder writes it
+    machine: Machine
     isa: str
     threads: int
 

@@ -14,7 +14,7 @@ from ssvi.bench import cases
 from ssvi.bench.measure import interleaved, peak_memory
 from ssvi.bench.results import Benchmark, Conditions, MemoryRow, RatioRow, ScalingRow, SparseTime, UpdateRow
 from ssvi.kernels import native
-from ssvi.training.run_folder import machine
+from ssvi.training.machine import this_machine
 
 DENSITIES = (0.10, 0.05, 0.01)
 LAYERS = ((64, 32), (128, 16), (256, 8), (512, 4))
@@ -146,7 +146,7 @@ TABLES: dict[str, Callable[[int, Say], Rows]] = {  # by the field of `Benchmark`
 
 def run(names: tuple[str, ...], turns: int, say: Say) -> Iterator[Benchmark]:
     """Measure the tables that were asked for; after each one, everything so far."""
-    on = {name: value for name, value in machine().items() if name != "command"}
+    on = this_machine()
     conditions = Conditions(time.strftime("%Y-%m-%d"), turns, cases.BATCH, on, native.isa(), torch.get_num_threads())
     benchmark = Benchmark(conditions)
     for name in names:

@@ -15,7 +15,7 @@ from ssvi.cli.tables import show, two_columns
 from ssvi.data import NAMES, default_folder
 from ssvi.kernels import native
 from ssvi.training import recipe_files
-from ssvi.training.run_folder import machine
+from ssvi.training.machine import this_machine
 
 EXTRAS = {"svhn": "scipy", "tensorboard": "tensorboard"}
 """The extras of the package, and the module that each of them brings."""
@@ -31,7 +31,7 @@ def doctor_command(as_json: bool) -> None:
 
 def findings() -> dict[str, str | int]:
     """The rows of the table: what is asked about first when something does not work comes first."""
-    versions = {name: value for name, value in machine().items() if name != "command"}
+    versions = vars(this_machine())
     return versions | {
         "native kernels": f"yes, built for {native.isa()}" if native.available() else f"no: {native.why_not()}",
         "CPU capability": torch.backends.cpu.get_cpu_capability(),

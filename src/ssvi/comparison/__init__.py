@@ -5,7 +5,7 @@ grid -> engine (processes) -> results -> rows -> tables -> page; tuning takes th
 
 from ssvi.comparison.engine import Bars, Outcome, train_missing
 from ssvi.comparison.grid import PlannedRun, plan, refuse_changes
-from ssvi.comparison.page import Context, Machine, comparison_to_json, section, write_section
+from ssvi.comparison.page import Context, comparison_to_json, section, write_section
 from ssvi.comparison.results import EvaluatedRun, FailedRun, Place, RunResult, evaluate_runs, run_to_json
 from ssvi.comparison.rows import Row, RowSummary, rows
 from ssvi.comparison.tables import Table, tables
@@ -16,7 +16,6 @@ __all__ = [
     "Context",
     "EvaluatedRun",
     "FailedRun",
-    "Machine",
     "Outcome",
     "Place",
     "PlannedRun",

@@ -16,28 +16,15 @@ from ssvi.comparison.results import RunResult, run_to_json
 from ssvi.comparison.rows import Row, rows
 from ssvi.comparison.tables import Table, tables
 from ssvi.evaluation import wording
+from ssvi.training.machine import Machine, this_machine
 from ssvi.training.recipe import Recipe
-from ssvi.training.records import from_plain, to_plain
-from ssvi.training.run_folder import RunError, machine
+from ssvi.training.records import to_plain
+from ssvi.training.run_folder import RunError
 
 NOTE = (
     "Training FLOPs are counted by one counter for all methods (2 per multiply-accumulate); they are not those of the "
     "paper, see docs/differences.md. Sparsity is the share of all weights that are gone, the unit is what a method removes."
 )
-
-
-@dataclass(frozen=True)
-class Machine:
-    """The versions and the hardware."""
-
-    ssvi: str
-    torch: str
-    python: str
-    system: str
-    processor: str
-    cores: int | None
-    """None where the operating system does not say."""
-    threads: int
 
 
 @dataclass(frozen=True)
@@ -66,7 +53,7 @@ class Context:
         return cls(
             command=command,
             date=time.strftime("%Y-%m-%d"),
-            machine=from_plain(Machine, machine()),
+            machine=this_machine(),
             data=wording.data_name(recipes[0].data),
             model=recipes[0].model,
             epochs={of_method.method: of_method.epochs for of_method in recipes},

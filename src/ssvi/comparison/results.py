@@ -17,7 +17,7 @@ from ssvi.evaluation import FinishedRun, evaluate_run, wording
 from ssvi.evaluation.finished_run import Track, quiet
 from ssvi.evaluation.results import Cost, RunEvaluation
 from ssvi.methods import about
-from ssvi.training.model_file import ModelFileError
+from ssvi.training.model_header import ModelFileError
 from ssvi.training.records import to_plain
 from ssvi.training.run_folder import RunError
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -16,9 +15,9 @@ from torch import Tensor
 from ssvi.data import Batches, DataError, DataSet, Split, load
 from ssvi.inference.evaluate import Outputs, collect
 from ssvi.training import model_file
-from ssvi.training.model_file import ModelFileError
+from ssvi.training.model_header import ModelAbout, ModelFileError
 from ssvi.training.recipe import Recipe, RecipeError
-from ssvi.training.records import RecordError, from_plain, without_defaults
+from ssvi.training.records import from_plain, without_defaults
 from ssvi.training.run_folder import RunError, RunFolder
 
 T = TypeVar("T")
@@ -40,19 +39,6 @@ class Track(Protocol):
 def quiet(items: Iterable[T], what: str) -> Iterable[T]:
     """The `Track` that shows nothing: the default in Python. The command line passes a progress bar."""
     return items
-
-
-@dataclass(frozen=True)
-class ModelAbout:
-    """What the model file says of the images that its network sees."""
-
-    classes: list[str]
-    channels: int
-    size: int
-    """Height and width in pixels."""
-    mean: list[float]
-    """The mean of each channel over the training images, on a scale from 0 to 1."""
-    std: list[float]
 
 
 class FinishedRun:
@@ -168,10 +154,10 @@ def _recipe(folder: RunFolder) -> Recipe:
 
 
 def _about(file: Path) -> ModelAbout:
-    try:
-        return from_plain(ModelAbout, model_file.read(file)[0]["about"])
-    except RecordError as error:
-        raise ModelFileError(f"{file} does not say which images its network sees: {error}") from error
+    about = model_file.read(file)[0].about
+    if about is None:
+        raise ModelFileError(f"{file} does not say which images its network sees: train it with `ssvi train`")
+    return about
 
 
 def _some(names: list[str] | tuple[str, ...]) -> str:

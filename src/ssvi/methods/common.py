@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from itertools import islice, product
-from typing import Any, TypeVar
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -22,8 +22,6 @@ from ssvi.nn.gates import Gate
 from ssvi.nn.layers import TWINS, gaussians
 from ssvi.nn.layers import kl as gaussian_kl
 from ssvi.nn.posterior import SparseGaussian
-
-S = TypeVar("S", bound=Settings)
 
 BATCHNORM_BATCHES = 200
 """BatchNorm's statistics are computed anew from so many batches at most."""

@@ -20,6 +20,7 @@ from ssvi.methods import about
 from ssvi.plotting import Series
 from ssvi.training.progress import EpochLine
 from ssvi.training.recipe import Recipe
+from ssvi.training.run_folder import RunError
 
 
 @dataclass(frozen=True)
@@ -138,11 +139,12 @@ def thumbnail(x: Tensor) -> str:
 def _machine(run: FinishedRun) -> str:
     """Processor and threads; "-" where the record is lost, which people read and nothing else needs."""
     try:
-        machine = run.folder.machine
-    except (OSError, ValueError):
+        origin = run.folder.origin
+    except RunError:
         return "-"
-    threads = machine.get("threads", 0)
-    return f"{machine['processor']}, {threads} thread{'s' if threads > 1 else ''}" if "processor" in machine else "-"
+    return (
+        f"{origin.processor}, {origin.threads} thread{'s' if origin.threads > 1 else ''}" if origin.processor else "-"
+    )
 
 
 def _setting(value: object) -> str:

@@ -19,7 +19,6 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
-from ssvi.errors import UserError
 from ssvi.inference.predict import Mixture
 from ssvi.nn import models
 from ssvi.nn.convert import to_bnn
@@ -28,30 +27,36 @@ from ssvi.nn.gates import gates, put
 from ssvi.nn.layers import TWINS, BayesLayer
 from ssvi.nn.posterior import SparseGaussian
 from ssvi.nn.sparse import SparsePosterior
-
-FORMAT = 2
-"""Raised when an older reader could not read the file."""
+from ssvi.training.model_header import (
+    FORMAT,
+    Header,
+    ModelAbout,
+    ModelFileError,
+    StoredPosterior,
+    header_from_json,
+    header_to_json,
+)
 
 _GATES = {gate.__name__: gate for gate in (LogNormalGate, NormalGate)}
 
 
-class ModelFileError(UserError, RuntimeError):
-    """A file that is not a model, or not one that this version can read."""
-
-
 def save(
-    net: nn.Module, path: str | Path, *, recipe: dict[str, Any] | None = None, about: dict[str, Any] | None = None
+    net: nn.Module, path: str | Path, *, recipe: dict[str, Any] | None = None, about: ModelAbout | None = None
 ) -> None:
     """Write a network to `path`, whole or not at all."""
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in _stored(net).items()}
-    header = {
-        "format": FORMAT, "recipe": recipe, "posteriors": _posteriors(net), "about": about or {},
-        "members": len(net.members) if isinstance(net, Mixture) else 0,
-        "gates": {name: type(gate).__name__ for name, gate in gates(net)},
-    }  # fmt: skip
+    layers = {name: module for name, module in net.named_modules() if isinstance(module, BayesLayer)}
+    header = Header(
+        format=FORMAT,
+        recipe=recipe,
+        posteriors={name: _stored_posterior(layer.posterior) for name, layer in layers.items()},
+        about=about,
+        members=len(net.members) if isinstance(net, Mixture) else 0,
+        gates={name: type(gate).__name__ for name, gate in gates(net)},
+    )
     target = Path(path)
     part = target.with_name(target.name + ".part")
-    save_file(tensors, part, {"ssvi": json.dumps(header)})
+    save_file(tensors, part, {"ssvi": json.dumps(header_to_json(header))})
     os.replace(part, target)
 
 
@@ -63,16 +68,16 @@ def load(path: str | Path, net: nn.Module | None = None) -> nn.Module:
     file = _model_file(Path(path))
     header, tensors = read(file)
     plain = net if net is not None else _rebuild(file, header)
-    if header["members"]:
-        plain = Mixture(copy.deepcopy(plain) for _ in range(header["members"]))
-    ready = _with_posteriors(plain, header["posteriors"], tensors)
-    for name, kind in header["gates"].items():
+    if header.members:
+        plain = Mixture(copy.deepcopy(plain) for _ in range(header.members))
+    ready = _with_posteriors(plain, header.posteriors, tensors)
+    for name, kind in header.gates.items():
         put(ready.get_submodule(name), _GATES[kind](tensors[f"{name}.gate.alive"].numel()))
     _fill(ready, tensors, file)
     return ready.eval()
 
 
-def read(file: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
+def read(file: Path) -> tuple[Header, dict[str, Tensor]]:
     """Header and tensors of a model file."""
     try:
         with safe_open(file, framework="pt") as opened:
@@ -82,12 +87,7 @@ def read(file: Path) -> tuple[dict[str, Any], dict[str, Tensor]]:
         raise ModelFileError(f"{file} is damaged or not a model file: {error}") from error
     if "ssvi" not in metadata:
         raise ModelFileError(f"{file} was not written by ssvi")
-    header = json.loads(metadata["ssvi"])
-    if header["format"] != FORMAT:
-        raise ModelFileError(
-            f"{file} has format {header['format']}, this version reads {FORMAT}: use the ssvi that wrote it"
-        )
-    return header, tensors
+    return header_from_json(file, json.loads(metadata["ssvi"])), tensors
 
 
 def _stored(net: nn.Module) -> dict[str, Tensor]:
@@ -117,19 +117,10 @@ def _once(state: dict[str, Tensor]) -> dict[str, Tensor]:
     return kept
 
 
-def _posteriors(net: nn.Module) -> dict[str, dict[str, Any]]:
-    return {
-        name: {"s": m.posterior.s, "d": m.posterior.d} | _spread(m.posterior)
-        for name, m in net.named_modules()
-        if isinstance(m, BayesLayer)
-    }
-
-
-def _spread(posterior: SparsePosterior) -> dict[str, Any]:
-    """What `to_bnn` must know to make such a posterior."""
+def _stored_posterior(posterior: SparsePosterior) -> StoredPosterior:
     if not isinstance(posterior, SparseGaussian):
-        return {"point": True}
-    return {"prior_sigma": posterior.prior_sigma, "sigma_map": posterior.sigma_map}
+        return StoredPosterior(posterior.s, posterior.d, point=True)
+    return StoredPosterior(posterior.s, posterior.d, posterior.prior_sigma, posterior.sigma_map)
 
 
 def _model_file(path: Path) -> Path:
@@ -142,30 +133,37 @@ def _model_file(path: Path) -> Path:
     return file
 
 
-def _rebuild(file: Path, header: dict[str, Any]) -> nn.Module:
-    about = header["about"]
-    if header["recipe"] is None or "classes" not in about:
+def _rebuild(file: Path, header: Header) -> nn.Module:
+    """The plain network of the recipe, for images like those of the training."""
+    about, recipe = header.about, header.recipe
+    if recipe is None or about is None:
         raise ModelFileError(f"{file} holds a network of your own: pass it as load(path, net=your_plain_network)")
-    recipe = header["recipe"]
-    return models.build(
-        recipe["model"], classes=len(about["classes"]), channels=about["channels"], size=about["size"],
-        width=recipe["width"],
-    )  # fmt: skip
+    images = {"classes": len(about.classes), "channels": about.channels, "size": about.size}
+    return models.build(recipe["model"], width=recipe["width"], **images)
 
 
-def _with_posteriors(plain: nn.Module, posteriors: dict[str, dict[str, Any]], tensors: dict[str, Tensor]) -> nn.Module:
+def _with_posteriors(plain: nn.Module, posteriors: dict[str, StoredPosterior], tensors: dict[str, Tensor]) -> nn.Module:
     """Convert with the live weights of the file, layer by layer."""
     if not posteriors:
         return plain
-    spread = {k: v for k, v in next(iter(posteriors.values())).items() if k not in ("s", "d")}
-    convertible = {name for name, m in plain.named_modules() if name in posteriors}
-    if convertible != set(posteriors):
-        missing = ", ".join(sorted(set(posteriors) - convertible))
-        raise ModelFileError(f"the file has Bayesian layers that this network does not have: {missing}")
-    skip = _others(plain, set(posteriors))
-    dense = tuple(name for name, made in posteriors.items() if made["s"] == made["d"])
-    counts = [made["s"] for name, made in posteriors.items() if name not in dense and _owns(name, tensors)]
-    return to_bnn(plain, 1.0, skip=skip, keep_dense=dense, allocation=lambda shapes, density: counts, seed=0, **spread)
+    missing = set(posteriors) - {name for name, _ in plain.named_modules()}
+    if missing:
+        raise ModelFileError(
+            f"the file has Bayesian layers that this network does not have: {', '.join(sorted(missing))}"
+        )
+    dense = tuple(name for name, stored in posteriors.items() if stored.s == stored.d)
+    counts = [stored.s for name, stored in posteriors.items() if name not in dense and _owns(name, tensors)]
+    return to_bnn(
+        plain, 1.0, skip=_others(plain, set(posteriors)), keep_dense=dense,
+        allocation=lambda shapes, density: counts, seed=0, **_kind(next(iter(posteriors.values()))),
+    )  # fmt: skip
+
+
+def _kind(stored: StoredPosterior) -> dict[str, Any]:
+    """The arguments of `to_bnn` that make such a posterior."""
+    if stored.point:
+        return {"point": True}
+    return {"prior_sigma": stored.prior_sigma, "sigma_map": stored.sigma_map}
 
 
 def _owns(name: str, tensors: dict[str, Tensor]) -> bool:
@@ -181,6 +179,6 @@ def _fill(ready: nn.Module, tensors: dict[str, Tensor], file: Path) -> None:
     state = ready.state_dict()
     for name, tensor in tensors.items():
         if name not in state or state[name].shape != tensor.shape:
-            found = tuple(state[name].shape) if name in state else "nothing of that name"
-            raise ModelFileError(f"{file}: {name} has shape {tuple(tensor.shape)}, the network has {found}")
+            there = tuple(state[name].shape) if name in state else "nothing of that name"
+            raise ModelFileError(f"{file}: {name} has shape {tuple(tensor.shape)}, the network has {there}")
         state[name].copy_(tensor)

@@ -18,6 +18,7 @@ from ssvi.methods.base import Method
 from ssvi.methods.job import Training
 from ssvi.training import checkpoint, epoch_end, model_file
 from ssvi.training.epoch_end import TrainingError
+from ssvi.training.model_header import ModelAbout
 from ssvi.training.progress import EpochLine, Pace, Progress, StepNumbers
 from ssvi.training.recipe import Recipe, RecipeError
 from ssvi.training.run_folder import RunFolder
@@ -149,10 +150,7 @@ def finish(run: Run) -> Evaluation | None:
     return evaluation
 
 
-def _about(run: Run) -> dict[str, Any]:
+def _about(run: Run) -> ModelAbout:
     """What one must know of the data to use the network."""
     _, channels, size, _ = run.data.train.x.shape
-    return {
-        "classes": list(run.data.classes), "channels": channels, "size": size, "mean": run.data.mean,
-        "std": run.data.std,
-    }  # fmt: skip
+    return ModelAbout(list(run.data.classes), channels, size, list(run.data.mean), list(run.data.std))

@@ -16,18 +16,17 @@ import hashlib
 import io
 import json
 import os
-import platform
-import sys
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from ssvi.errors import UserError
+from ssvi.training.machine import Origin, origin
 from ssvi.training.progress import EpochLine, epoch_line
 from ssvi.training.recipe import Recipe
 from ssvi.training.recipe_files import parse
-from ssvi.training.records import to_plain
+from ssvi.training.records import dumps, from_plain, to_plain
 
 FORMAT = 1
 KEPT = 2
@@ -57,7 +56,7 @@ class RunFolder:
         self.refuse_a_second_run()
         try:
             (self.path / "checkpoints").mkdir(parents=True, exist_ok=True)
-            self._write("machine.json", json.dumps(machine() | {"processes": processes}, indent=1).encode())
+            self._write("machine.json", dumps(origin(processes)).encode())
             self._write("recipe.toml", recipe.to_toml().encode())
         except OSError as error:
             raise RunError(f"{self.path} cannot be written: {error}") from error
@@ -71,9 +70,13 @@ class RunFolder:
         return parse(file.read_text(), str(file))
 
     @property
-    def machine(self) -> dict[str, Any]:
+    def origin(self) -> Origin:
         """Where it was started, and with how many processes."""
-        return json.loads((self.path / "machine.json").read_text())
+        file = self.path / "machine.json"
+        try:
+            return from_plain(Origin, json.loads(file.read_text()))
+        except (OSError, ValueError) as error:
+            raise RunError(f"{file} cannot be read: {error}") from error
 
     @property
     def finished(self) -> bool:
@@ -153,30 +156,6 @@ def read_checkpoint(path: Path) -> dict[str, Any]:
             f"{path} has format {state.get('format')}, this version reads {FORMAT}: use the ssvi that wrote it"
         )
     return state
-
-
-def machine() -> dict[str, Any]:
-    """Versions and hardware, for the record."""
-    import ssvi
-
-    return {
-        "ssvi": ssvi.__version__,
-        "torch": str(torch.__version__),
-        "python": platform.python_version(),
-        "system": platform.platform(),
-        "processor": _processor(),
-        "cores": os.cpu_count(),
-        "threads": torch.get_num_threads(),
-        "command": sys.argv,
-    }
-
-
-def _processor() -> str:
-    try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
-        return next(line.split(":", 1)[1].strip() for line in lines if line.startswith("model name"))
-    except (OSError, StopIteration):
-        return platform.processor() or platform.machine()
 
 
 def _json_line(line: EpochLine) -> bytes:

@@ -36,7 +36,7 @@ def start(recipe: Recipe, out: str | Path, data_dir: str | Path | None = None) -
 def resume(out: str | Path, data_dir: str | Path | None = None) -> tuple[Run, list[str]]:
     """The run in the folder `out`, where it was; and what was wrong with newer checkpoints."""
     folder = RunFolder(out)
-    recipe, processes = folder.recipe, folder.machine["processes"]
+    recipe, processes = folder.recipe, folder.origin.processes
     if processes != distributed.ranks():
         raise RunError(
             f"{folder.path} was trained by {processes} process(es) and there are {distributed.ranks()} now: the noise of "

@@ -1,0 +1,74 @@
+"""The header of a model file: what it says of its network besides the tensors, as JSON."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ssvi.errors import UserError
+from ssvi.training.records import RecordError, from_plain, to_plain, without_defaults
+
+FORMAT = 2
+"""Raised when an older reader could not read the file."""
+
+
+class ModelFileError(UserError, RuntimeError):
+    """A file that is not a model, or not one that this version can read."""
+
+
+@dataclass(frozen=True)
+class ModelAbout:
+    """What the model file says of the images that its network sees."""
+
+    classes: list[str]
+    channels: int
+    size: int
+    """Height and width in pixels."""
+    mean: list[float]
+    """The mean of each channel over the training images, on a scale from 0 to 1."""
+    std: list[float]
+
+
+@dataclass(frozen=True)
+class StoredPosterior:
+    """What `to_bnn` must know to make the posterior of a layer again; a point has neither prior nor sigma."""
+
+    s: int
+    d: int
+    prior_sigma: float | None = None
+    sigma_map: str | None = None
+    point: bool = False
+
+
+@dataclass(frozen=True)
+class Header:
+    """What the file says of its network, besides the tensors."""
+
+    format: int
+    recipe: dict[str, Any] | None
+    """The settings of the run; None for a user's own network."""
+    posteriors: dict[str, StoredPosterior]
+    about: ModelAbout | None
+    members: int
+    """Networks of a mixture; 0 for a single network."""
+    gates: dict[str, str]
+    """The kind of the gate on each module that has one."""
+
+
+def header_from_json(file: Path, values: dict[str, Any]) -> Header:
+    """The header of a file, of the format that this version reads."""
+    if values["format"] != FORMAT:
+        raise ModelFileError(
+            f"{file} has format {values['format']}, this version reads {FORMAT}: use the ssvi that wrote it"
+        )
+    try:
+        return from_plain(Header, values | {"about": values["about"] or None})
+    except RecordError as error:
+        raise ModelFileError(f"{file} is damaged: its header is {error}") from error
+
+
+def header_to_json(header: Header) -> dict[str, Any]:
+    """The header in the form of the file: no facts are an empty dictionary, and a posterior has the keys of its kind."""
+    posteriors = {name: without_defaults(stored) for name, stored in header.posteriors.items()}
+    return to_plain(header) | {"posteriors": posteriors, "about": to_plain(header.about) or {}}
