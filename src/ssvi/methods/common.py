@@ -44,6 +44,12 @@ def trained_network(training: Training[Any]) -> nn.Module:
     return training.net
 
 
+def pruned_network(training: Training[Any], *, prune: Callable[[nn.Module, Tensor, float], nn.Module]) -> nn.Module:
+    """The product is the network that was trained, without the channels that `prune` removes at the threshold."""
+    job = training.job
+    return with_statistics(job, prune(training.net, next(job.inputs()), job.settings.threshold))
+
+
 def with_statistics(job: Job[Any], net: nn.Module) -> nn.Module:
     """The same network after its weights have changed: BatchNorm's statistics are computed anew."""
     recompute_batchnorm(net, islice(job.inputs(), BATCHNORM_BATCHES))
@@ -143,7 +149,7 @@ def nothing_after_step(job: Job[Any], net: nn.Module, optimizer: Optimizer, loss
     return AfterStep()
 
 
-def update_gamma(job: Job[Updates], net: nn.Module, optimizer: Optimizer, **criteria: Any) -> AfterStep:
+def update_gamma(job: Job[Updates], net: nn.Module, optimizer: Optimizer, loss: Loss, **criteria: Any) -> AfterStep:
     """Removal and addition of Algorithm 1, every M-th step until gamma is frozen; `criteria` are those of `Subspace`."""
     settings = job.settings
     until = round(settings.until * job.steps)

@@ -7,14 +7,11 @@ SSVI with a point in place of the Gaussian: removal by |mu|, addition by the abs
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-from torch import nn
-from torch.optim import Optimizer
+from functools import partial
 
 from ssvi.methods import common, static
 from ssvi.methods.base import About
 from ssvi.methods.groups import Updates
-from ssvi.methods.job import AfterStep, Job, Loss
 
 ABOUT = About("RigL", "sparse point estimate, grown by gradients", unit="weight", aims_at_density=True)
 
@@ -28,13 +25,7 @@ epochs = common.as_asked
 network = static.network
 loss = common.plain_nll
 optimizer = common.descent
-
-
-def after_step(job: Job[Settings], net: nn.Module, optimizer: Optimizer, loss: Loss) -> AfterStep:
-    """Remove the smallest weights, add where the gradient is largest."""
-    return common.update_gamma(job, net, optimizer, removal="abs_mu", addition="sample")
-
-
+after_step = partial(common.update_gamma, removal="abs_mu", addition="sample")
 end_of_epoch = resume = common.no_event
 product = common.trained_network
 TRIALS = common.POINT_TRIALS

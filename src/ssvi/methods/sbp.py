@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import copy
 from dataclasses import dataclass
+from functools import partial
 from typing import TypeVar
 
 import torch
@@ -25,7 +26,7 @@ from ssvi.math import log_uniform
 from ssvi.methods import common
 from ssvi.methods.base import About
 from ssvi.methods.groups import Bound, SpreadDescent
-from ssvi.methods.job import Job, Loss, Training
+from ssvi.methods.job import Job
 from ssvi.methods.settings import default_of, setting
 from ssvi.nn.gate_kinds import LogNormalGate
 from ssvi.nn.gates import gated, gates
@@ -92,20 +93,9 @@ def network(job: Job[Settings]) -> nn.Module:
     return to_sbp(job.fresh())
 
 
-def loss(job: Job[Settings], net: nn.Module) -> Loss:
-    """The bound with the KL of the gates."""
-    return common.bound(job, net, kl)
-
-
+loss = partial(common.bound, kl=kl)
 optimizer = common.spread_descent
 after_step = common.nothing_after_step
 end_of_epoch = resume = common.no_event
-
-
-def product(training: Training[Settings]) -> nn.Module:
-    """The network without the channels that drowned in noise."""
-    job = training.job
-    return common.with_statistics(job, prune(training.net, next(job.inputs()), job.settings.threshold))
-
-
+product = partial(common.pruned_network, prune=prune)
 TRIALS = common.grid(optimizer=("adam",), lr=(3e-3,), sigma_lr=(1e-2, 3e-2), beta_max=(0.3, 1.0, 3.0))

@@ -4,12 +4,10 @@ connectivity inspired by network science", Nature Communications 2018 (SET): a s
 
 from __future__ import annotations
 
-from torch import nn
-from torch.optim import Optimizer
+from functools import partial
 
 from ssvi.methods import common, rigl, static
 from ssvi.methods.base import About
-from ssvi.methods.job import AfterStep, Job, Loss
 
 ABOUT = About("SET", "sparse point estimate, grown at random", unit="weight", aims_at_density=True)
 
@@ -18,13 +16,7 @@ epochs = common.as_asked
 network = static.network
 loss = common.plain_nll
 optimizer = common.descent
-
-
-def after_step(job: Job[Settings], net: nn.Module, optimizer: Optimizer, loss: Loss) -> AfterStep:
-    """Remove the smallest weights, add others at random."""
-    return common.update_gamma(job, net, optimizer, removal="abs_mu", addition="random")
-
-
+after_step = partial(common.update_gamma, removal="abs_mu", addition="random")
 end_of_epoch = resume = common.no_event
 product = common.trained_network
 TRIALS = common.POINT_TRIALS

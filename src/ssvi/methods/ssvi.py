@@ -51,6 +51,7 @@ def after_step(job: Job[Settings], net: nn.Module, optimizer: Optimizer, loss: L
         job,
         net,
         optimizer,
+        loss,
         removal=settings.removal,
         addition=settings.addition,
         fresh_sigma=word_or_number(settings.fresh_sigma),

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import torch
 from torch import Tensor, nn
@@ -27,7 +28,7 @@ from ssvi.math.log_uniform import CLIP, normal_kl
 from ssvi.methods import common
 from ssvi.methods.base import About
 from ssvi.methods.groups import Bound, KeepDense, Posterior, SpreadDescent
-from ssvi.methods.job import Job, Loss, Training
+from ssvi.methods.job import Training
 from ssvi.methods.settings import default_of, setting
 from ssvi.methods.snr_prune import sparse_gaussians
 from ssvi.nn.layers import gaussians
@@ -83,12 +84,7 @@ class Settings(Bound, SpreadDescent, Posterior, KeepDense):
 epochs = common.as_asked
 network = common.dense_gaussian
 
-
-def loss(job: Job[Settings], net: nn.Module) -> Loss:
-    """The bound under the log-uniform prior."""
-    return common.bound(job, net, kl)
-
-
+loss = partial(common.bound, kl=kl)
 optimizer = common.spread_descent
 after_step = common.nothing_after_step
 end_of_epoch = resume = common.no_event
