@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ssvi import allocation, baselines, criteria, flops, kernels, metrics, schedules
     from ssvi.inference.evaluate import Evaluation, evaluate
+    from ssvi.inference.ivon import IVON
     from ssvi.inference.loss import ELBO
     from ssvi.inference.predict import predict, predict_samples
     from ssvi.inference.subspace import Move, Subspace, Update
@@ -24,6 +25,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "ELBO",
+    "IVON",
     "Evaluation",
     "Move",
     "Subspace",
@@ -51,6 +53,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "inference.ivon": ("IVON",),
     "inference.loss": ("ELBO",),
     "inference.evaluate": ("Evaluation", "evaluate"),
     "inference.predict": ("predict", "predict_samples"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -49,6 +49,14 @@ class Update:
         return sum(move.count for move in self.moves.values())
 
 
+@runtime_checkable
+class StartsFresh(Protocol):
+    """An optimiser whose state for a fresh weight is not zero."""
+
+    def start_fresh(self, posterior: SparsePosterior, fresh: Tensor) -> None:
+        """Give the weights at the places `fresh` (a mask) their state."""
+
+
 @dataclass(frozen=True)
 class LayerPlan:
     """What an update will do to one layer."""
@@ -60,6 +68,7 @@ class LayerPlan:
     """The sigma with which fresh weights start."""
     following: Sequence[Tensor]
     """Gradients and optimiser state with one number per live weight: they follow the weights to their new places."""
+    optimizers: Sequence[Optimizer] = ()
 
     @torch.no_grad()
     def carry_out(self) -> Move:
@@ -68,6 +77,9 @@ class LayerPlan:
         source = self.posterior.move_to(self.index, self.fresh_sigma)
         for tensor in self.following:
             realign(tensor, source)
+        for optimizer in self.optimizers:
+            if isinstance(optimizer, StartsFresh):
+                optimizer.start_fresh(self.posterior, source < 0)
         return Move(removed=old[~torch.isin(old, self.index)], added=self.index[source < 0])
 
 
@@ -85,7 +97,7 @@ def plan_layer(
     index = _new_support(posterior.index.long(), stays, scores)
     distributed.from_first_(index)  # criteria may be random, so one process decides for all
     sigma = resolve_fresh_sigma(fresh_sigma, posterior, torch.isin(posterior.index.long(), index))
-    return LayerPlan(posterior, index, sigma, tensors_per_weight(posterior, optimizers))
+    return LayerPlan(posterior, index, sigma, tensors_per_weight(posterior, optimizers), optimizers)
 
 
 def _staying(name: str, posterior: SparsePosterior, removal: Criterion, k: int) -> Tensor:

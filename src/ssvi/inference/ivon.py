@@ -1,0 +1,218 @@
+"""IVON: natural-gradient variational inference on the live weights (Shen et al., "Variational Learning is Effective for
+Large Deep Networks", ICML 2024), at the price of one theta per batch.
+
+With the mean negative log-likelihood l of a batch, N training examples and the prior N(0, prior_sigma^2):
+
+    delta = 1 / (N prior_sigma^2)            lambda = N / temperature
+    sigma = 1 / sqrt(lambda (h + delta))     theta = mu + sigma eps, one for the whole batch
+    g_hat = dl/dtheta                        h_hat = g_hat eps / sigma, an estimate of the diagonal of the Hessian
+    g <- b1 g + (1 - b1) g_hat
+    h <- b2 h + (1 - b2) h_hat + (1 - b2)^2 (h - h_hat)^2 / (2 (h + delta))
+    mu <- mu - lr (g / (1 - b1^t) + delta mu) / (h + delta)
+
+The last term of h keeps h + delta positive for every h_hat. KL, prior and sigma are one consistent thing: with temperature
+1 it is the bound itself, and there is no beta to choose.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from ssvi.inference import distributed
+from ssvi.inference.loss import check_train_size
+from ssvi.nn.layers import gaussians
+from ssvi.nn.posterior import SparseGaussian
+from ssvi.nn.sparse import SparsePosterior
+
+
+class IVON(Optimizer):
+    """Trains mu and sigma of the live weights by natural gradients, and all other parameters by SGD beside them.
+
+        optimizer = ssvi.IVON(bnn, train_size=len(train_set))
+        with optimizer.sampled():  # theta ~ q, one for the batch
+            F.cross_entropy(bnn(x), y).backward()
+        optimizer.step()  # uses the gradients up: there is no zero_grad to call
+
+    Several `with` blocks before a step are several thetas, whose gradients are averaged; several backward passes in one
+    block are parts of one batch, whose gradients are added up, so divide each loss by their number. After a step the
+    network holds mu and sigma, so `predict`, `summary`, `kl` and `save` need not know how it was trained. `Subspace` takes
+    it as any other optimiser: a fresh weight starts with the mean h of its layer.
+
+    Args:
+        bnn: a network from `to_bnn`; its sigma is set from `h0` here, and its `sigma_init` plays no part.
+        train_size: N, the number of examples in the training set.
+        lr: of the natural gradient; torch's schedulers change it. 0.1 to 0.2, with a warm-up and a cosine to 0.
+        h0: the start of h, 0.05 to 0.5: about the curvature that training will find, rather too large than too small.
+        betas: b1 of the momentum and b2 of the curvature.
+        temperature: 1 is the bound; below 1 sigma is smaller, a cold posterior.
+        clip_radius: no weight moves by more than lr times this in a step.
+        rest_lr: learning rate of the parameters that are not Bayesian: biases, normalisation, deterministic layers.
+        rest_momentum: their momentum.
+    """
+
+    def __init__(
+        self,
+        bnn: nn.Module,
+        lr: float = 0.1,
+        *,
+        train_size: int,
+        h0: float = 0.1,
+        betas: tuple[float, float] = (0.9, 0.9999),
+        temperature: float = 1.0,
+        clip_radius: float = math.inf,
+        rest_lr: float = 0.1,
+        rest_momentum: float = 0.9,
+    ) -> None:
+        check_train_size(train_size)
+        _check_numbers(lr, h0, betas, temperature, clip_radius, rest_lr, rest_momentum)
+        self.train_size, self.temperature, self.h0 = train_size, temperature, h0
+        self._posteriors = {posterior.mu: posterior for posterior in gaussians(bnn).values()}
+        if not self._posteriors:
+            raise ValueError("bnn has no Gaussian posterior: convert your network with ssvi.to_bnn(net, density=...)")
+        self._h_hat: dict[nn.Parameter, Tensor] = {}
+        self._samples = 0
+        super().__init__(self._groups(bnn, lr, betas, clip_radius, rest_lr, rest_momentum), {"lr": lr})
+        for mu, posterior in self._posteriors.items():
+            wide = torch.promote_types(mu.dtype, torch.float32)
+            self.state[mu] = {"g": torch.zeros_like(mu, dtype=wide), "h": torch.full_like(mu, h0, dtype=wide)}
+            self._write_sigma(posterior)
+
+    def _groups(
+        self,
+        bnn: nn.Module,
+        lr: float,
+        betas: tuple[float, float],
+        clip_radius: float,
+        rest_lr: float,
+        rest_momentum: float,
+    ) -> list[dict[str, Any]]:
+        """mu, by natural gradients; rho, which is written and has no gradient; and everything else, by SGD."""
+        mu, rho = list(self._posteriors), [posterior.rho for posterior in self._posteriors.values()]
+        bayesian = {id(parameter) for parameter in (*mu, *rho)}
+        rest = [p for p in bnn.parameters() if id(p) not in bayesian and p.requires_grad]
+        groups: list[dict[str, Any]] = [
+            {"params": mu, "kind": "mu", "lr": lr, "betas": betas, "clip_radius": clip_radius, "step": 0},
+            {"params": rho, "kind": "rho"},
+        ]
+        return [*groups, {"params": rest, "kind": "rest", "lr": rest_lr, "momentum": rest_momentum}] if rest else groups
+
+    def sigma(self, posterior: SparseGaussian) -> Tensor:
+        """1 / sqrt(lambda (h + delta)) of the live weights."""
+        h = self.state[posterior.mu]["h"]
+        return (self.train_size / self.temperature * (h + self._delta(posterior))).rsqrt()
+
+    def _delta(self, posterior: SparseGaussian) -> float:
+        return 1.0 / (self.train_size * posterior.prior_sigma**2)
+
+    @torch.no_grad()
+    def _write_sigma(self, posterior: SparseGaussian) -> None:
+        posterior.rho.copy_(posterior.rho_of(self.sigma(posterior).to(posterior.rho.dtype)))
+
+    @contextmanager
+    def sampled(self) -> Iterator[None]:
+        """Inside, theta is one draw from q, and every backward pass is seen by the estimate of the curvature.
+
+        A posterior that is pinned at its mean (addition criterion 2) stays there, and tells nothing of the curvature.
+        """
+        free = [posterior for posterior in self._posteriors.values() if not posterior.pins_at_mean]
+        before = {posterior: posterior.pinned for posterior in free}
+        try:
+            for posterior in free:
+                posterior.pinned = self._draw(posterior)
+            yield
+        finally:
+            for posterior, pinned in before.items():
+                posterior.pinned = pinned
+            self._samples += 1
+
+    def _draw(self, posterior: SparseGaussian) -> Tensor:
+        """theta = mu + sigma eps, whose gradient adds g eps / sigma to h_hat before processes average it."""
+        mu, sigma = posterior.mu, self.sigma(posterior)
+        eps = torch.randn_like(sigma)
+
+        def estimate_curvature(gradient: Tensor) -> None:
+            part = gradient.to(eps.dtype) * eps / sigma
+            self._h_hat[mu] = self._h_hat[mu] + part if mu in self._h_hat else part
+
+        theta: Tensor = mu + (sigma * eps).to(mu.dtype)
+        if theta.requires_grad:
+            theta.register_hook(estimate_curvature)
+        return theta
+
+    @torch.no_grad()
+    def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
+        """One step with the gradients of all thetas since the last step, which are used up by it."""
+        loss = None
+        if closure is not None:
+            with torch.enable_grad(), self.sampled():
+                loss = closure()
+        for group in self.param_groups:
+            if group["kind"] == "mu":
+                group["step"] += 1
+                for mu in group["params"]:
+                    if mu.grad is not None:
+                        self._natural_step(mu, group)
+            elif group["kind"] == "rest":
+                for parameter in group["params"]:
+                    if parameter.grad is not None:
+                        self._plain_step(parameter, group)
+        self._h_hat, self._samples = {}, 0
+        self.zero_grad()
+        return loss
+
+    def _natural_step(self, mu: nn.Parameter, group: dict[str, Any]) -> None:
+        """The formulas of the module, for one layer."""
+        posterior = self._posteriors[mu]
+        (b1, b2), g, h = group["betas"], self.state[mu]["g"], self.state[mu]["h"]
+        delta, count = self._delta(posterior), max(1, self._samples)
+        assert mu.grad is not None
+        g.lerp_(mu.grad.to(g.dtype) / count, 1 - b1)
+        if mu in self._h_hat:
+            h_hat = distributed.mean_(self._h_hat[mu] / count)
+            h.add_((1 - b2) * (h_hat - h) + 0.5 * (1 - b2) ** 2 * (h - h_hat) ** 2 / (h + delta))
+        direction = (g / (1 - b1 ** group["step"]) + delta * mu) / (h + delta)
+        mu.sub_(direction.clamp(-group["clip_radius"], group["clip_radius"]).to(mu.dtype), alpha=group["lr"])
+        self._write_sigma(posterior)
+
+    def _plain_step(self, parameter: nn.Parameter, group: dict[str, Any]) -> None:
+        """SGD with momentum, as torch's."""
+        assert parameter.grad is not None
+        velocity = self.state[parameter].setdefault("momentum_buffer", torch.zeros_like(parameter))
+        velocity.mul_(group["momentum"]).add_(parameter.grad, alpha=1 / max(1, self._samples))
+        parameter.sub_(velocity, alpha=group["lr"])
+
+    @torch.no_grad()
+    def start_fresh(self, posterior: SparsePosterior, fresh: Tensor) -> None:
+        """After an update of gamma: weights that came in have the mean h of those that stayed, and the sigma of that."""
+        if isinstance(posterior, SparseGaussian) and posterior.mu in self.state:
+            h = self.state[posterior.mu]["h"]
+            h[fresh] = self.h0 if fresh.all() else h[~fresh].mean()
+            self._write_sigma(posterior)
+
+
+def _check_numbers(
+    lr: float,
+    h0: float,
+    betas: tuple[float, float],
+    temperature: float,
+    clip_radius: float,
+    rest_lr: float,
+    rest_momentum: float,
+) -> None:
+    positive = {"h0": h0, "temperature": temperature, "clip_radius": clip_radius}
+    for name, value in positive.items():
+        if not value > 0:
+            raise ValueError(f"{name}={value!r} must be positive")
+    for name, value in {"lr": lr, "rest_lr": rest_lr}.items():
+        if not 0 <= value < math.inf:
+            raise ValueError(f"{name}={value!r} must be a finite number, 0 or more")
+    for name, value in {"betas[0]": betas[0], "betas[1]": betas[1], "rest_momentum": rest_momentum}.items():
+        if not 0 <= value < 1:
+            raise ValueError(f"{name}={value!r} must be in [0, 1)")

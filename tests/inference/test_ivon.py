@@ -1,0 +1,268 @@
+"""IVON: the analytic posterior, an independent reference, the exact Hessian, updates of gamma, and resuming."""
+
+import copy
+import math
+
+import pytest
+import torch
+import torch.nn.functional as F
+from hypothesis import given
+from hypothesis import strategies as st
+from torch import nn
+
+import ssvi
+
+
+def regression(n: int = 200, d: int = 4) -> tuple[torch.Tensor, torch.Tensor]:
+    """Inputs of different scales, so that the weights have different curvatures."""
+    generator = torch.Generator().manual_seed(0)
+    x = torch.randn(n, d, generator=generator, dtype=torch.float64) * torch.tensor([0.5, 1.0, 2.0, 4.0])[:d]
+    y = x @ torch.tensor([[1.0], [-2.0], [0.5], [3.0]], dtype=torch.float64)[:d]
+    return x, y + torch.randn(n, 1, generator=generator, dtype=torch.float64)
+
+
+def linear(x: torch.Tensor, prior_sigma: float = 1.0) -> nn.Module:
+    torch.manual_seed(1)
+    return ssvi.to_bnn(nn.Linear(x.shape[1], 1, bias=False).double(), 1.0, prior_sigma=prior_sigma)
+
+
+def gaussian_nll(output: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+    """The mean negative log-likelihood with noise 1, up to a constant."""
+    return 0.5 * (output - y).square().mean()
+
+
+@pytest.mark.parametrize("factor", [10.0, 1.0, 0.1])
+def test_the_analytic_posterior_of_linear_regression(factor):
+    """The mean-field optimum: mu is the posterior mean, sigma_i^2 = 1 / (sum_n x_ni^2 + 1 / prior_sigma^2).
+
+    One setting, from sigmas ten times too large, right, and ten times too small.
+    """
+    x, y = regression()
+    bnn = linear(x)
+    optimizer = ssvi.IVON(bnn, lr=0.03, train_size=len(x), betas=(0.9, 0.998))
+    optimizer.state[bnn.mu]["h"].copy_(x.square().mean(0) / factor**2)
+    steps = 5000
+    decay = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
+    for _ in range(steps):
+        with optimizer.sampled():
+            gaussian_nll(bnn(x), y).backward()
+        optimizer.step()
+        decay.step()
+    precision = x.T @ x + torch.eye(4)
+    mean, sigma = torch.linalg.solve(precision, x.T @ y).flatten(), precision.diagonal().rsqrt()
+    torch.testing.assert_close(bnn.mu.detach(), mean, rtol=0.02, atol=0.0)
+    torch.testing.assert_close(bnn.sigma.detach(), sigma, rtol=0.05, atol=0.0)
+
+
+def test_step_for_step_against_an_independent_dense_reference():
+    """The formulas again, on plain tensors with the same noise."""
+    x, y = regression()
+    bnn = linear(x, prior_sigma=0.7)
+    n, lr, h0, b1, b2, temperature = len(x), 0.05, 0.3, 0.8, 0.99, 0.5
+    optimizer = ssvi.IVON(bnn, lr=lr, train_size=n, h0=h0, betas=(b1, b2), temperature=temperature)
+    m, g, h = bnn.mu.detach().clone(), torch.zeros(4).double(), torch.full((4,), h0).double()
+    delta = 1 / (n * 0.7**2)
+    for t in range(1, 21):
+        batch = slice(10 * (t % 10), 10 * (t % 10) + 50)
+        torch.manual_seed(t)
+        with optimizer.sampled():
+            gaussian_nll(bnn(x[batch]), y[batch]).backward()
+        optimizer.step()
+        torch.manual_seed(t)
+        eps = torch.randn(4, dtype=torch.float64)
+        sigma = 1 / (n / temperature * (h + delta)).sqrt()
+        theta = m + sigma * eps
+        error = x[batch] @ theta[:, None] - y[batch]
+        g_hat = (x[batch] * error).mean(0)
+        h_hat = g_hat * (theta - m) / sigma**2
+        g = b1 * g + (1 - b1) * g_hat
+        h = b2 * h + (1 - b2) * h_hat + 0.5 * (1 - b2) ** 2 * (h - h_hat) ** 2 / (h + delta)
+        m = m - lr * (g / (1 - b1**t) + delta * m) / (h + delta)
+        torch.testing.assert_close(bnn.mu.detach(), m)
+        torch.testing.assert_close(bnn.sigma.detach(), 1 / (n / temperature * (h + delta)).sqrt())
+
+
+def test_h_is_the_diagonal_of_the_hessian():
+    """With mu at rest in a minimum and a narrow q, h averages d^2 l / dtheta_i^2 at mu: of a network with a hidden layer."""
+    torch.manual_seed(0)
+    x = torch.randn(64, 3).double()
+    y = (x[:, 0] * x[:, 1] > 0).long()
+    net = nn.Sequential(nn.Linear(3, 4, bias=False), nn.Tanh(), nn.Linear(4, 2, bias=False)).double()
+
+    def loss(first: torch.Tensor, last: torch.Tensor) -> torch.Tensor:
+        penalty = 0.005 * (first.square().sum() + last.square().sum())  # so that there is a minimum
+        return F.cross_entropy((x @ first.T).tanh() @ last.T, y) + penalty
+
+    search = torch.optim.LBFGS(net.parameters(), max_iter=500, line_search_fn="strong_wolfe")
+    weights = (net[0].weight, net[2].weight)
+
+    def closure() -> torch.Tensor:
+        search.zero_grad()
+        value = loss(*weights)
+        value.backward()
+        return value
+
+    search.step(closure)
+    hessian = torch.autograd.functional.hessian(loss, tuple(w.detach() for w in weights))
+    exact = torch.cat([hessian[i][i].reshape(w.numel(), w.numel()).diagonal() for i, w in enumerate(weights)])
+    bnn = ssvi.to_bnn(net, 1.0, prior_sigma=1.0)
+    optimizer = ssvi.IVON(bnn, lr=0.0, train_size=64, h0=0.1, betas=(0.9, 0.999), temperature=0.01)
+    total, layers = torch.zeros_like(exact), [layer for _, layer in ssvi.layers(bnn)]
+    for step in range(6000):
+        with optimizer.sampled():
+            loss(*(layer.weight for layer in layers)).backward()
+        optimizer.step()
+        if step >= 2000:
+            total += torch.cat([optimizer.state[layer.mu]["h"] for layer in layers]) / 4000
+    assert (total - exact).abs().mean() < 0.15 * exact.abs().mean()
+    assert torch.corrcoef(torch.stack([total, exact]))[0, 1] > 0.95
+
+
+def digits_mlp(density: float = 0.2) -> tuple[nn.Module, torch.Tensor, torch.Tensor]:
+    torch.manual_seed(0)
+    x, y = torch.randn(256, 10), torch.randint(3, (256,))
+    y = (x[:, 0] > 0).long() + (x[:, 1] > 0).long()
+    net = nn.Sequential(nn.Linear(10, 32), nn.ReLU(), nn.BatchNorm1d(32), nn.Linear(32, 3))
+    return ssvi.to_bnn(net, density, prior_sigma=0.5), x, y
+
+
+def steps(bnn, optimizer, subspace, x, y, count: int, seed: int = 0) -> None:
+    torch.manual_seed(seed)
+    for _ in range(count):
+        chosen = torch.randint(len(x), (64,))
+        with optimizer.sampled():
+            F.cross_entropy(bnn(x[chosen]), y[chosen]).backward()
+        optimizer.step()
+        subspace.step()
+
+
+def bound(bnn, x, y) -> float:
+    """The negative evidence lower bound per example, by 200 draws of theta."""
+    torch.manual_seed(0)
+    with torch.no_grad():
+        nll = -ssvi.predict_samples(bnn.eval(), x, 200).log().gather(2, y.expand(200, -1)[:, :, None]).mean()
+        bnn.train()
+        return nll.item() + ssvi.kl(bnn).item() / len(x)
+
+
+def test_the_bound_falls_and_the_posterior_does_not_collapse():
+    bnn, x, y = digits_mlp(density=1.0)
+    optimizer = ssvi.IVON(bnn, lr=0.1, train_size=len(x), betas=(0.9, 0.99))
+    subspace = ssvi.Subspace(bnn, optimizer, every=10**6, rate=0.0)
+    bounds = [bound(bnn, x, y)]
+    for round_ in range(3):
+        steps(bnn, optimizer, subspace, x, y, 150, seed=round_)
+        bounds.append(bound(bnn, x, y))
+    assert bounds[-1] < 0.6 * bounds[0]
+    accuracy = (ssvi.predict(bnn.eval(), x, 20).argmax(1) == y).double().mean()
+    assert accuracy > 0.85
+    sigma = torch.cat([layer.sigma for _, layer in ssvi.layers(bnn)])
+    assert sigma.min() < 0.3, "the prior's is 0.5, and the data have narrowed some weights"
+
+
+def test_fresh_weights_have_the_mean_h_and_others_keep_theirs():
+    bnn, x, y = digits_mlp()
+    optimizer = ssvi.IVON(bnn, train_size=len(x), betas=(0.9, 0.99))
+    subspace = ssvi.Subspace(bnn, optimizer, every=5, rate=0.3)
+    steps(bnn, optimizer, subspace, x, y, 4)
+    layer = bnn[0]
+    before = {"index": layer.index.clone()} | {key: optimizer.state[layer.mu][key].clone() for key in ("g", "h")}
+    torch.manual_seed(9)
+    with optimizer.sampled():
+        F.cross_entropy(bnn(x), y).backward()
+    optimizer.step()
+    stepped = {key: optimizer.state[layer.mu][key].clone() for key in ("g", "h")}
+    assert subspace.step().count > 0
+    now = optimizer.state[layer.mu]
+    stays = torch.isin(layer.index, before["index"])
+    kept = torch.isin(before["index"], layer.index)
+    for key in ("g", "h"):
+        assert torch.equal(now[key][stays], stepped[key][kept])
+    assert torch.equal(now["g"][~stays], torch.zeros(int((~stays).sum())))
+    torch.testing.assert_close(now["h"][~stays], now["h"][stays].mean().expand(int((~stays).sum())))
+    torch.testing.assert_close(layer.sigma, optimizer.sigma(layer.posterior))
+
+
+def test_resume_is_bit_for_bit():
+    def run(interrupt: bool):
+        bnn, x, y = digits_mlp()
+        optimizer = ssvi.IVON(bnn, train_size=len(x))
+        subspace = ssvi.Subspace(bnn, optimizer, every=4, rate=0.3)
+        steps(bnn, optimizer, subspace, x, y, 10, seed=1)
+        if interrupt:
+            saved = copy.deepcopy([part.state_dict() for part in (bnn, optimizer, subspace)])
+            bnn, x, y = digits_mlp()
+            optimizer = ssvi.IVON(bnn, train_size=len(x))
+            subspace = ssvi.Subspace(bnn, optimizer, every=4, rate=0.3)
+            for part, state in zip((bnn, optimizer, subspace), saved, strict=True):
+                part.load_state_dict(state)
+        steps(bnn, optimizer, subspace, x, y, 10, seed=2)
+        return bnn.state_dict()
+
+    whole, resumed = run(False), run(True)
+    assert all(torch.equal(whole[key], resumed[key]) for key in whole)
+
+
+def test_two_thetas_average_and_two_parts_of_a_batch_add_up():
+    x, y = regression()
+    results = {}
+    for kind in ("whole", "parts", "thetas"):
+        bnn = linear(x)
+        optimizer = ssvi.IVON(bnn, train_size=len(x))
+        torch.manual_seed(5)
+        with optimizer.sampled():
+            if kind == "parts":
+                (gaussian_nll(bnn(x[:100]), y[:100]) / 2).backward()
+                (gaussian_nll(bnn(x[100:]), y[100:]) / 2).backward()
+            else:
+                gaussian_nll(bnn(x), y).backward()
+        if kind == "thetas":
+            with optimizer.sampled():
+                gaussian_nll(bnn(x), y).backward()
+        gradient = bnn.mu.grad.clone()
+        optimizer.step()
+        assert bnn.mu.grad is None, "a step uses the gradients up"
+        results[kind] = (gradient, optimizer.state[bnn.mu]["g"].clone(), optimizer.state[bnn.mu]["h"].clone())
+    for whole, parts in zip(results["whole"], results["parts"], strict=True):
+        torch.testing.assert_close(whole, parts)
+    total, g, _ = results["thetas"]
+    torch.testing.assert_close(g, 0.1 * total / 2)
+
+
+@given(
+    h=st.floats(1e-8, 1e3), h_hat=st.floats(-1e6, 1e6), delta=st.floats(1e-8, 1.0), b2=st.sampled_from([0.9, 0.999, 0.99999])
+)  # fmt: skip
+def test_h_stays_positive_whatever_the_estimate(h, h_hat, delta, b2):
+    """(h + delta) (1 - r + r^2 / 2) with r = (1 - b2) (h - h_hat) / (h + delta) is at least half of h + delta."""
+    new = h + (1 - b2) * (h_hat - h) + 0.5 * (1 - b2) ** 2 * (h - h_hat) ** 2 / (h + delta)
+    assert new + delta >= 0.5 * (h + delta) * (1 - 1e-6)
+
+
+def test_at_the_mean_nothing_is_learnt_of_the_curvature():
+    x, y = regression()
+    bnn = linear(x)
+    optimizer = ssvi.IVON(bnn, train_size=len(x), h0=0.3)
+    with ssvi.at_mean(bnn), optimizer.sampled():
+        gaussian_nll(bnn(x), y).backward()
+    mu = bnn.mu.detach().clone()
+    optimizer.step()
+    assert not torch.equal(bnn.mu, mu)
+    assert torch.equal(optimizer.state[bnn.mu]["h"], torch.full((4,), 0.3, dtype=torch.float64))
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"train_size": 0}, "train_size=0 must be"),
+        ({"h0": 0.0}, r"h0=0.0 must be positive"),
+        ({"lr": math.nan}, "lr=nan must be a finite number"),
+        ({"betas": (0.9, 1.0)}, r"betas\[1\]=1.0 must be in \[0, 1\)"),
+        ({"temperature": -1.0}, "temperature=-1.0 must be positive"),
+    ],
+)
+def test_mistakes_are_named(changes, message):
+    bnn = ssvi.to_bnn(nn.Linear(4, 2), 0.5)
+    with pytest.raises(ValueError, match=message):
+        ssvi.IVON(bnn, **({"train_size": 10} | changes))
+    with pytest.raises(ValueError, match="no Gaussian posterior"):
+        ssvi.IVON(ssvi.to_bnn(nn.Linear(4, 2), 0.5, point=True), train_size=10)
