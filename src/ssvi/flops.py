@@ -80,13 +80,23 @@ def inference(net: nn.Module, x: Tensor, samples: int = 1) -> int:
     return 2 * samples * sum(cost.live_macs for cost in per_layer(net, x))
 
 
-def training(net: nn.Module, x: Tensor, *, steps: int, batch_size: int, updates: int = 0, proposals: int = 0) -> int:
+def training(
+    net: nn.Module,
+    x: Tensor,
+    *,
+    steps: int,
+    batch_size: int,
+    updates: int = 0,
+    proposals: int = 0,
+    one_theta: bool = False,
+) -> int:
     """FLOPs of training: `steps` batches, of which `updates` also form dense gradients for an update of gamma.
 
     `proposals` are those of a sampler of channel masks. Each is a forward pass at the present masks, one at the proposed,
-    and a backward pass that needs no gradients of weights: as much as a step.
+    and a backward pass that needs no gradients of weights: as much as a step. With `one_theta` (IVON) a Bayesian layer
+    costs as much as a deterministic one: there is no second product for the variance.
     """
     costs = per_layer(net, x)
-    step = sum((6 if cost.bayesian else 3) * cost.live_macs for cost in costs)
+    step = sum((6 if cost.bayesian and not one_theta else 3) * cost.live_macs for cost in costs)
     update = sum(cost.dense_macs for cost in costs if cost.live_macs < cost.dense_macs)
     return 2 * batch_size * ((steps + proposals) * step + updates * update)

@@ -73,7 +73,7 @@ def test_sigma_has_its_own_learning_rate_and_no_weight_decay():
         ({"epochs": 1.5}, "epochs=1.5 must be of type int"),
         ({"epochs": True}, "epochs=True must be of type int"),
         ({"per_epoch": 1}, "per_epoch=1 must be of type bool"),
-        ({"method": "hmc"}, "method='hmc' must be one of ssvi, vi"),
+        ({"method": "hmc"}, "method='hmc' must be one of ssvi, "),
         ({"warmup": 2.0}, "warmup=2.0 must be in"),
         ({"removal": "largest"}, "removal='largest' must be one of abs_mu"),
         ({"mu_init": "zeros"}, "mu_init='zeros' must be 'net' or a number"),

@@ -48,7 +48,7 @@ class IVON(Optimizer):
     Args:
         bnn: a network from `to_bnn`; its sigma is set from `h0` here, and its `sigma_init` plays no part.
         train_size: N, the number of examples in the training set.
-        lr: of the natural gradient; torch's schedulers change it. 0.1 to 0.2, with a warm-up and a cosine to 0.
+        lr: of the natural gradient; torch's schedulers change it. 0.1 to 0.4, with a warm-up and a cosine to 0.
         h0: the start of h, 0.05 to 0.5: about the curvature that training will find, rather too large than too small.
         betas: b1 of the momentum and b2 of the curvature.
         temperature: 1 is the bound; below 1 sigma is smaller, a cold posterior.
@@ -60,10 +60,10 @@ class IVON(Optimizer):
     def __init__(
         self,
         bnn: nn.Module,
-        lr: float = 0.1,
+        lr: float = 0.2,
         *,
         train_size: int,
-        h0: float = 0.1,
+        h0: float = 0.5,
         betas: tuple[float, float] = (0.9, 0.9999),
         temperature: float = 1.0,
         clip_radius: float = math.inf,
@@ -81,6 +81,7 @@ class IVON(Optimizer):
         super().__init__(self._groups(bnn, lr, betas, clip_radius, rest_lr, rest_momentum), {"lr": lr})
         for mu, posterior in self._posteriors.items():
             wide = torch.promote_types(mu.dtype, torch.float32)
+            posterior.rho.requires_grad_(False)  # sigma is written after every step, and has no gradient
             self.state[mu] = {"g": torch.zeros_like(mu, dtype=wide), "h": torch.full_like(mu, h0, dtype=wide)}
             self._write_sigma(posterior)
 
@@ -93,15 +94,12 @@ class IVON(Optimizer):
         rest_lr: float,
         rest_momentum: float,
     ) -> list[dict[str, Any]]:
-        """mu, by natural gradients; rho, which is written and has no gradient; and everything else, by SGD."""
-        mu, rho = list(self._posteriors), [posterior.rho for posterior in self._posteriors.values()]
-        bayesian = {id(parameter) for parameter in (*mu, *rho)}
+        """mu, by natural gradients, and everything else that is trained, by SGD."""
+        bayesian = {id(p) for posterior in self._posteriors.values() for p in (posterior.mu, posterior.rho)}
         rest = [p for p in bnn.parameters() if id(p) not in bayesian and p.requires_grad]
-        groups: list[dict[str, Any]] = [
-            {"params": mu, "kind": "mu", "lr": lr, "betas": betas, "clip_radius": clip_radius, "step": 0},
-            {"params": rho, "kind": "rho"},
-        ]
-        return [*groups, {"params": rest, "kind": "rest", "lr": rest_lr, "momentum": rest_momentum}] if rest else groups
+        natural = {"params": list(self._posteriors), "kind": "mu", "lr": lr, "betas": betas, "clip_radius": clip_radius}
+        plain = {"params": rest, "kind": "rest", "lr": rest_lr, "momentum": rest_momentum}
+        return [natural | {"step": 0}, plain] if rest else [natural | {"step": 0}]
 
     def sigma(self, posterior: SparseGaussian) -> Tensor:
         """1 / sqrt(lambda (h + delta)) of the live weights."""
@@ -159,7 +157,7 @@ class IVON(Optimizer):
                 for mu in group["params"]:
                     if mu.grad is not None:
                         self._natural_step(mu, group)
-            elif group["kind"] == "rest":
+            else:
                 for parameter in group["params"]:
                     if parameter.grad is not None:
                         self._plain_step(parameter, group)

@@ -111,13 +111,19 @@ class Updates(Settings):
 
 
 @dataclass(frozen=True)
-class Criteria(Updates):
-    """Which weights leave, which come in, and with which sigma."""
+class Selection(Updates):
+    """Which weights leave, and which come in."""
 
     removal: str = setting(default_of(Subspace, "removal"), "removal criterion", one_of(criteria.BY_NAME))
     addition: str = setting(
         default_of(Subspace, "addition"), "addition criterion: sample, mean or random", one_of(addition.BY_NAME)
     )
+
+
+@dataclass(frozen=True)
+class Criteria(Selection):
+    """Which weights leave, which come in, and with which sigma."""
+
     fresh_sigma: str = setting(
         default_of(Subspace, "fresh_sigma"),
         "'mean', 'mean_rho' (the authors') or a number",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
@@ -11,6 +12,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 
+from ssvi.inference.ivon import IVON
 from ssvi.inference.loss import Terms
 from ssvi.methods.settings import Settings
 
@@ -118,6 +120,15 @@ class Training(Generic[S_co]):
     scheduler: LambdaLR
     loss: Loss
     after_step: AfterStep
+
+    def sampling(self) -> AbstractContextManager[None]:
+        """Around forward and backward pass: theta is drawn here if the optimiser wants one for the whole batch."""
+        return self.optimizer.sampled() if isinstance(self.optimizer, IVON) else nullcontext()
+
+    @property
+    def one_theta(self) -> bool:
+        """Whether a step is made at one theta: one product forward and two backward, and not twice as many."""
+        return isinstance(self.optimizer, IVON)
 
     def state_dict(self) -> dict[str, Any]:
         """The states, by part."""

@@ -13,6 +13,7 @@ from ssvi import flops
 from ssvi.data import Batches
 from ssvi.errors import UserError
 from ssvi.inference.evaluate import evaluate
+from ssvi.methods.job import Training
 from ssvi.nn.layers import gaussians, layers, posteriors
 from ssvi.nn.posterior import SparseGaussian
 from ssvi.nn.random_tensor import at_mean
@@ -31,14 +32,15 @@ class TrainingError(UserError, RuntimeError):
 
 
 def summarise(
-    numbers: StepNumbers, net: nn.Module, progress: Progress, batches: Batches, validation: Batches
+    numbers: StepNumbers, training: Training[Any], progress: Progress, batches: Batches, validation: Batches
 ) -> EpochLine:
     """The line of an epoch, from its averages and the network at its end; an error if the network is beyond repair."""
+    net = training.net
     check(net)
     return EpochLine(
         **vars(numbers),
         validation=_validate(net, validation),
-        flops=_flops(net, progress, batches),
+        flops=_flops(training, progress, batches),
         peak_memory_bytes=peak_memory(),
         **_support(net, progress.indices),
     )
@@ -58,11 +60,11 @@ def _validate(net: nn.Module, batches: Batches) -> Validation | None:
     return Validation(evaluation.accuracy, evaluation.nll, evaluation.ece)
 
 
-def _flops(net: nn.Module, progress: Progress, batches: Batches) -> int:
+def _flops(training: Training[Any], progress: Progress, batches: Batches) -> int:
     """FLOPs of the epoch, counted by the network at its end."""
     return flops.training(
-        net, batches.split.x[:1].float(), steps=len(batches), batch_size=batches.batch_size,
-        updates=progress.dense_gradients, proposals=progress.proposals,
+        training.net, batches.split.x[:1].float(), steps=len(batches), batch_size=batches.batch_size,
+        updates=progress.dense_gradients, proposals=progress.proposals, one_theta=training.one_theta,
     )  # fmt: skip
 
 

@@ -94,12 +94,13 @@ class Run:
         """One step of Algorithm 1 on a batch."""
         training = self.training
         # a step on phi, by a gradient of the loss (Eq. 3)
-        nll = F.cross_entropy(self.forward(x), y)
-        loss = training.loss(nll)
-        if not torch.isfinite(loss):
-            raise TrainingError(f"loss={loss.item()} at step {self.progress.step}: lower lr or sigma_init")
         training.optimizer.zero_grad()
-        loss.backward()
+        with training.sampling():
+            nll = F.cross_entropy(self.forward(x), y)
+            loss = training.loss(nll)
+            if not torch.isfinite(loss):
+                raise TrainingError(f"loss={loss.item()} at step {self.progress.step}: lower lr or sigma_init")
+            loss.backward()
         if not training.after_step.replaces_step():
             training.optimizer.step()
         training.scheduler.step()
@@ -112,7 +113,7 @@ class Run:
         progress, validation = self.progress, self.data.batches(self.validation, EVALUATION_BATCH, shuffle=False)
         progress.average_over_processes()
         numbers = pace.numbers(progress, self.training)
-        line = epoch_end.summarise(numbers, self.net, progress, self.batches, validation)
+        line = epoch_end.summarise(numbers, self.training, progress, self.batches, validation)
         self.method.end_of_epoch(self.training, progress.epoch)
         self.progress = progress.next_epoch(epoch_end.indices(self.net))
         if distributed.rank() == 0:

@@ -1,0 +1,108 @@
+"""SSVI by natural gradients: the sparse Gaussian posterior and the updates of gamma of SSVI, trained by IVON
+(`ssvi.inference.ivon`) and not by local reparameterisation.
+
+One theta for each batch, sigma from the curvature, and the bound without a multiplier of its KL. It takes half the
+arithmetic of a step by local reparameterisation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+from torch.optim import Optimizer
+
+from ssvi import schedules
+from ssvi.inference.ivon import IVON
+from ssvi.inference.loss import Terms
+from ssvi.methods import common
+from ssvi.methods.base import About
+from ssvi.methods.groups import Allocation, Conversion, Selection, Support
+from ssvi.methods.job import AfterStep, Job, Loss
+from ssvi.methods.settings import POSITIVE, default_of, setting, share, word_or_number
+from ssvi.nn.convert import to_bnn
+from ssvi.nn.layers import kl
+
+ABOUT = About("SSVI, natural gradients", "SSVI trained by IVON", unit="weight", aims_at_density=True)
+
+
+@dataclass(frozen=True)
+class Settings(Selection, Conversion, Allocation, Support):
+    """A sparse Gaussian posterior, its natural gradients, and the updates of gamma."""
+
+    prior_sigma: float = setting(default_of(to_bnn, "prior_sigma"), "standard deviation of the prior", POSITIVE)
+    h0: float = setting(default_of(IVON, "h0"), "start of the curvature h", POSITIVE)
+    b2: float = setting(
+        default_of(IVON, "betas")[1], "share of the curvature kept in a step", share("h", high_open=True)
+    )
+    temperature: float = setting(default_of(IVON, "temperature"), "1 is the bound, less a cold posterior", POSITIVE)
+    rest_lr: float = setting(default_of(IVON, "rest_lr"), "learning rate of biases and normalisation", POSITIVE)
+    warmup: float = setting(0.1, "share of the steps in which the learning rate rises", share("the steps"))
+
+
+epochs = common.as_asked
+
+
+def network(job: Job[Settings]) -> nn.Module:
+    """Gaussian posteriors at the density of the recipe; their sigma is set by the optimiser."""
+    settings, net = job.settings, job.fresh()
+    return to_bnn(
+        net, settings.density, keep_dense=common.dense_names(settings, net), skip=settings.skip,
+        allocation=settings.allocation, mu_init=word_or_number(settings.mu_init), prior_sigma=settings.prior_sigma,
+    )  # fmt: skip
+
+
+class SampledBound:
+    """The negative log-likelihood at one theta: the KL is in the optimiser, and reported here."""
+
+    def __init__(self, net: nn.Module, temperature: float) -> None:
+        self.net, self.temperature, self._nll = net, temperature, 0.0
+
+    def __call__(self, nll: Tensor) -> Tensor:
+        """The mean negative log-likelihood as it is."""
+        self._nll = nll.item()
+        return nll
+
+    @property
+    @torch.no_grad()
+    def terms(self) -> Terms:
+        """NLL and KL; the temperature takes the place of beta."""
+        return Terms(self._nll, kl(self.net).item(), self.temperature)
+
+    def state_dict(self) -> dict[str, float]:
+        """Nothing that a later step depends on."""
+        return {}
+
+    def load_state_dict(self, state: dict[str, float]) -> None:
+        """There is nothing to load."""
+
+
+def loss(job: Job[Settings], net: nn.Module) -> Loss:
+    """The negative log-likelihood at the theta of the batch."""
+    return SampledBound(net, job.settings.temperature)
+
+
+def optimizer(job: Job[Settings], net: nn.Module) -> tuple[Optimizer, schedules.Schedule]:
+    """IVON, with a learning rate that rises in the warm-up and falls to 0 as a cosine."""
+    settings = job.settings
+    ivon = IVON(
+        net, job.lr, train_size=job.train_size, h0=settings.h0, betas=(0.9, settings.b2),
+        temperature=settings.temperature, rest_lr=settings.rest_lr,
+    )  # fmt: skip
+    fall, rise = schedules.cosine(1.0, steps=job.steps), max(1, round(settings.warmup * job.steps))
+    return ivon, lambda step: fall(step) * min(1.0, (step + 1) / rise)
+
+
+def after_step(job: Job[Settings], net: nn.Module, optimizer: Optimizer, loss: Loss) -> AfterStep:
+    """Updates of gamma by the criteria of the recipe; a fresh weight has the mean curvature of its layer."""
+    settings = job.settings
+    return common.update_gamma(job, net, optimizer, loss, removal=settings.removal, addition=settings.addition)
+
+
+end_of_epoch = resume = common.no_event
+product = common.trained_network
+TRIALS = [
+    *common.grid(lr=(0.2, 0.4), prior_sigma=(0.5, 1.0)),
+    *common.grid(lr=(0.2,), prior_sigma=(0.5, 1.0), temperature=(0.2,)),
+]
