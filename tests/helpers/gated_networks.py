@@ -1,8 +1,14 @@
-"""Small networks of every shape with gates whose z is known, for the tests of gates and of reach."""
+"""Small networks of every shape with gates whose z is known; and the training of a gated network on the digits."""
+
+from collections.abc import Callable
 
 import torch
+import torch.nn.functional as F
 from torch import nn
 
+import ssvi
+from ssvi import schedules
+from ssvi.data import DataSet, load
 from ssvi.nn.gates import Gate, gated, gates
 from ssvi.nn.models import ResNet, lenet, mlp
 
@@ -78,3 +84,30 @@ def close_some(net: nn.Module, seed: int = 2) -> None:
     for _, gate in gates(net):
         order = torch.randperm(gate.channels, generator=generator)
         gate.alive[order[: max(1, gate.channels // 3)]] = False
+
+
+def train_on_digits(net: nn.Module, kl: Callable, beta: Callable[[float], float], epochs: int) -> DataSet:
+    """Train a gated network by Adam, its gates ten times as fast; `beta` is by the share of the steps. Returns the data."""
+    data = load("digits")
+    of_gates = [p for _, gate in gates(net) for p in gate.parameters()]
+    rest = [p for p in net.parameters() if all(p is not q for q in of_gates)]
+    optimizer = torch.optim.Adam([{"params": rest, "lr": 0.01}, {"params": of_gates, "lr": 0.1}])
+    batches = data.batches(data.train, 64, drop_last=True)
+    steps = epochs * len(batches)
+    elbo = ssvi.ELBO(net, train_size=len(data.train), beta=lambda step: beta(step / steps), kl=kl)
+    decay = torch.optim.lr_scheduler.LambdaLR(optimizer, schedules.cosine(1.0, steps=steps))
+    for epoch in range(epochs):
+        for x, y in batches.epoch(epoch):
+            optimizer.zero_grad()
+            elbo(F.cross_entropy(net(x), y)).backward()
+            optimizer.step()
+            decay.step()
+    return data
+
+
+def removed_and_accuracy(small: nn.Module, data: DataSet) -> tuple[float, float]:
+    """The share of weights that pruning removed, and the accuracy of five samples on the test images."""
+    probs = ssvi.predict(small, data.normalise(data.test.x), 5, generator=torch.Generator().manual_seed(0))
+    pruned = [layer.posterior for _, layer in ssvi.layers(small)]
+    removed = 1 - sum(p.s for p in pruned) / sum(p.d for p in pruned)
+    return removed, (probs.argmax(1) == data.test.y).double().mean().item()

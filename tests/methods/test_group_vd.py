@@ -7,12 +7,11 @@ import numpy as np
 import pytest
 import torch
 import torch.nn.functional as F
+from gated_networks import removed_and_accuracy, train_on_digits
 from scipy import integrate, stats
 from torch import nn
 
 import ssvi
-from ssvi import schedules
-from ssvi.data import load
 from ssvi.math import gaussian
 from ssvi.math.log_uniform import normal_kl
 from ssvi.methods import group_vd
@@ -201,27 +200,11 @@ def test_the_best_channel_of_each_layer_stays():
 
 def test_digits():
     """More than half of the weights go, and hardly any accuracy. In a hurry: a high learning rate, and KL / 3."""
-    data, epochs = load("digits"), 20
     torch.manual_seed(0)
     net = group_vd.to_group_vd(lenet(size=8, width=16))
-    of_gates = [p for _, gate in gates(net) for p in gate.parameters()]
-    rest = [p for p in net.parameters() if all(p is not q for q in of_gates)]
-    optimizer = torch.optim.Adam([{"params": rest, "lr": 0.01}, {"params": of_gates, "lr": 0.1}])
-    batches = data.batches(data.train, 64, drop_last=True)
-    steps = epochs * len(batches)
-    elbo = ssvi.ELBO(net, train_size=len(data.train), beta=schedules.linear(0.3, steps=steps // 2), kl=group_vd.kl)
-    decay = torch.optim.lr_scheduler.LambdaLR(optimizer, schedules.cosine(1.0, steps=steps))
-    for epoch in range(epochs):
-        for x, y in batches.epoch(epoch):
-            optimizer.zero_grad()
-            elbo(F.cross_entropy(net(x), y)).backward()
-            optimizer.step()
-            decay.step()
-    x, y = data.normalise(data.test.x), data.test.y
-    small = group_vd.prune(net.eval(), x, threshold=0.0)  # a channel is noise where alpha > 1
-    probs = ssvi.predict(small, x, 5, generator=torch.Generator().manual_seed(0))
-    pruned = [layer.posterior for _, layer in ssvi.layers(small)]
-    removed = 1 - sum(p.s for p in pruned) / sum(p.d for p in pruned)
-    accuracy = (probs.argmax(1) == y).double().mean().item()
+    data = train_on_digits(net, group_vd.kl, beta=lambda share: 0.3 * min(2 * share, 1.0), epochs=20)
+    removed, accuracy = removed_and_accuracy(
+        group_vd.prune(net.eval(), data.normalise(data.test.x), threshold=0.0), data
+    )
     assert removed >= 0.5, removed
     assert accuracy >= 0.93, accuracy

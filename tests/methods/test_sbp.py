@@ -6,13 +6,11 @@ import math
 import numpy as np
 import pytest
 import torch
-import torch.nn.functional as F
+from gated_networks import removed_and_accuracy, train_on_digits
 from scipy import stats
 from torch import nn
 
 import ssvi
-from ssvi import schedules
-from ssvi.data import load
 from ssvi.math.log_uniform import lognormal_kl
 from ssvi.methods import sbp
 from ssvi.nn.gates import gates
@@ -179,27 +177,9 @@ def test_the_best_channel_of_each_layer_stays():
 
 def test_digits():
     """More than half of the weights go, and hardly any accuracy. In a hurry: a high learning rate, and 3 KL."""
-    data, epochs = load("digits"), 15
     torch.manual_seed(0)
     net = sbp.to_sbp(lenet(size=8, width=16))
-    of_gates = [p for _, gate in gates(net) for p in gate.parameters()]
-    rest = [p for p in net.parameters() if all(p is not q for q in of_gates)]
-    optimizer = torch.optim.Adam([{"params": rest, "lr": 0.01}, {"params": of_gates, "lr": 0.1}])
-    batches = data.batches(data.train, 64, drop_last=True)
-    steps = epochs * len(batches)
-    elbo = ssvi.ELBO(net, train_size=len(data.train), beta=schedules.linear(3.0, steps=steps // 3), kl=sbp.kl)
-    decay = torch.optim.lr_scheduler.LambdaLR(optimizer, schedules.cosine(1.0, steps=steps))
-    for epoch in range(epochs):
-        for x, y in batches.epoch(epoch):
-            optimizer.zero_grad()
-            elbo(F.cross_entropy(net(x), y)).backward()
-            optimizer.step()
-            decay.step()
-    x, y = data.normalise(data.test.x), data.test.y
-    small = sbp.prune(net.eval(), x)
-    probs = ssvi.predict(small, x, 5, generator=torch.Generator().manual_seed(0))
-    pruned = [layer.posterior for _, layer in ssvi.layers(small)]
-    removed = 1 - sum(p.s for p in pruned) / sum(p.d for p in pruned)
-    accuracy = (probs.argmax(1) == y).double().mean().item()
+    data = train_on_digits(net, sbp.kl, beta=lambda share: 3.0 * min(3 * share, 1.0), epochs=15)
+    removed, accuracy = removed_and_accuracy(sbp.prune(net.eval(), data.normalise(data.test.x)), data)
     assert removed >= 0.5, removed
     assert accuracy >= 0.93, accuracy
