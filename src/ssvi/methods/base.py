@@ -7,6 +7,7 @@ begins. A member that is an event (end of an epoch, resumption, product) is call
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -15,6 +16,7 @@ from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 
 from ssvi import schedules
+from ssvi.inference.ivon import IVON
 from ssvi.methods.job import AfterStep, Job, Loss, Training
 from ssvi.methods.settings import Settings
 from ssvi.schedules import Schedule
@@ -98,4 +100,6 @@ def begin(method: Method, job: Job[Any]) -> Training[Any]:
     # the members of an ensemble are trained one after the other, each by the whole schedule
     whole = schedules.repeated(schedules.stepwise(share, job.schedule_unit), job.steps)
     scheduler = LambdaLR(optimizer, whole)
-    return Training(job, net, optimizer, scheduler, loss, method.after_step(job, net, optimizer, loss))
+    after_step = method.after_step(job, net, optimizer, loss)
+    sampling = optimizer.sampled if isinstance(optimizer, IVON) else nullcontext
+    return Training(job, net, optimizer, scheduler, loss, after_step, sampling)

@@ -120,10 +120,8 @@ class Training(Generic[S_co]):
     scheduler: LambdaLR
     loss: Loss
     after_step: AfterStep
-
-    def sampling(self) -> AbstractContextManager[None]:
-        """Around forward and backward pass: theta is drawn here if the optimiser wants one for the whole batch."""
-        return self.optimizer.sampled() if isinstance(self.optimizer, IVON) else nullcontext()
+    sampling: Callable[[], AbstractContextManager[None]] = nullcontext
+    """Entered around forward and backward pass: an optimiser that wants one theta for the batch draws it there."""
 
     @property
     def one_theta(self) -> bool:
