@@ -41,13 +41,13 @@ def small(method: str, **changes: object) -> Recipe:
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """A finished run of a method, trained once."""
-    root, made = tmp_path_factory.mktemp("whole"), {}
+    root, folders = tmp_path_factory.mktemp("whole"), {}
 
     def run(method: str) -> Path:
-        if method not in made:
-            made[method] = root / method
-            train(small(method), made[method])
-        return made[method]
+        if method not in folders:
+            folders[method] = root / method
+            train(small(method), folders[method])
+        return folders[method]
 
     return run
 
