@@ -50,7 +50,7 @@ def log_normal_gates(net: nn.Module) -> dict[str, LogNormalGate]:
 
 def kl(net: nn.Module) -> Tensor:
     """KL(q || p) of the whole network, in place of `ssvi.kl`; differentiable. The weights have none."""
-    of_layers = log_normal_gates(net).values()
+    of_layers = log_normal_gates(net).values()  # joined: the closed form is many small operations, best done once
     mu, log_sigma = (torch.cat(values) for values in zip(*(gate.phi for gate in of_layers), strict=True))
     return (log_uniform.lognormal_kl(mu, log_sigma) * torch.cat([gate.alive for gate in of_layers])).sum()
 
