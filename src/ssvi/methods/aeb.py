@@ -20,7 +20,7 @@ from ssvi.methods.base import About
 from ssvi.methods.groups import Chain, Support
 from ssvi.methods.job import AfterStep, Job, Training, Work
 from ssvi.methods.settings import POSITIVE, at_least, default_of, setting, share
-from ssvi.nn.conversion_rules import convertible
+from ssvi.nn.conversion_rules import convertible, matching
 from ssvi.nn.reach import sparsified
 from ssvi.schedules import Schedule
 
@@ -51,9 +51,10 @@ network = common.plain_network
 def loss(job: Job[Settings], net: nn.Module) -> SpikeAndSlab:
     """The energy per example: the negative log-likelihood, and minus the log of the adaptive prior, per example."""
     settings = job.settings
+    dense = matching(convertible(net), common.dense_names(settings, net), "keep_dense")
     return SpikeAndSlab(
         net, train_size=job.train_size, density=settings.density, steps=job.steps, v0=settings.v0, v1=settings.v1,
-        dense=common.dense_names(settings, net), weight_decay=settings.weight_decay, hold=1 - settings.burn_in,
+        dense=dense, weight_decay=settings.weight_decay, hold=1 - settings.burn_in,
     )  # fmt: skip
 
 
