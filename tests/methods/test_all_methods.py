@@ -111,7 +111,7 @@ def test_cost_is_counted_for_all(method, whole):
     assert cost.peak_memory_bytes > 1e8
 
 
-PASSES = {  # forward and backward passes of a dense step, in units of one forward pass (facts B4)
+PASSES = {  # forward and backward passes of a dense step, in units of one forward pass
     "deterministic": 3, "ensemble": 3, "vi": 6, "snr-prune": 6, "vd": 6, "group-vd": 6, "sbp": 3,
 }  # fmt: skip
 

@@ -57,7 +57,7 @@ def kl(net: nn.Module) -> Tensor:
 
 @torch.no_grad()
 def prune(net: Net, x: Tensor, threshold: float = 1.0) -> Net:
-    """A copy in which the channels with SNR(theta) < threshold are removed for good, and with them their weights.
+    """A copy in which the channels with SNR(theta) < threshold are removed, and with them their weights.
 
     Each layer keeps its best channel at least, or the network would be cut. The Linear and Conv layers of the copy are
     sparse points that hold the live weights alone; the gates of the channels that stay are random as before.
