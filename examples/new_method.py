@@ -12,7 +12,7 @@ from ssvi.methods import common
 from ssvi.methods.base import MEMBERS, About
 from ssvi.methods.groups import Descent, Support
 from ssvi.methods.job import Training
-from ssvi.nn.layers import TWINS
+from ssvi.nn.conversion_rules import convertible, matching
 from ssvi.nn.reach import sparsified
 
 ABOUT = About("magnitude pruning", "dense point estimate, pruned by |w|", unit="weight", aims_at_density=True)
@@ -34,8 +34,8 @@ end_of_epoch = resume = common.no_event
 def product(training: Training[Settings]) -> nn.Module:
     """The network with the largest weights of every layer, on the sparse kernels."""
     settings, net = training.job.settings, training.net
-    dense = common.dense_names(settings, net)
-    layers = {name: module for name, module in net.named_modules() if type(module) in TWINS}
+    layers = convertible(net)
+    dense = matching(layers, common.dense_names(settings, net), "keep_dense")
     density = {name: 1.0 if name in dense else settings.density for name in layers}
     masks = {name: largest(layer.weight, density[name]) for name, layer in layers.items()}
     return common.with_statistics(training.job, sparsified(net, masks))

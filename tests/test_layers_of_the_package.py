@@ -21,11 +21,11 @@ FREE = {"ssvi", "ssvi.__main__"}
 
 def modules() -> dict[str, Path]:
     """Dotted name and file of every module."""
-    found = {}
+    files = {}
     for path in SOURCE.rglob("*.py"):
         parts = ("ssvi", *path.relative_to(SOURCE).with_suffix("").parts)
-        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return found
+        files[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return files
 
 
 MODULES = modules()
@@ -108,7 +108,7 @@ def test_only_the_methods_know_the_names_of_methods():
         keys = [
             [k.value for k in n.keys if isinstance(k, ast.Constant)] for n in ast.walk(tree) if isinstance(n, ast.Dict)
         ]
-        tables += [f"{name}: {found}" for found in keys if len(set(found) & set(NAMES)) > 1]
+        tables += [f"{name}: {table}" for table in keys if len(set(table) & set(NAMES)) > 1]
     assert tables == []
 
 

@@ -1,4 +1,4 @@
-"""The parts of the methods that SSVI is compared with, for your own training loop (docs/methods.md shows each)."""
+"""The parts of the methods that SSVI is compared with, for your own training loop (docs/methods.md shows how)."""
 
 from ssvi.inference import mask_sampler, samplers, spike_and_slab
 from ssvi.methods import group_vd, sbp, snr_prune, vd

@@ -5,8 +5,9 @@ live weights: those that are not zero and not in a removed channel. BatchNorm, a
 counted, as in RigL and the paper.
 
 Per example and training step, in units of that forward cost f: a deterministic layer takes 3 f (forward, and the
-gradients of x and of the weight); a Bayesian one 6 f, since local reparameterisation multiplies twice. An update of gamma
-adds one dense weight gradient of each sparse layer. See docs/differences.md for how this compares with the paper's column.
+gradients of x and of the weight); a Bayesian one 6 f, since local reparameterisation multiplies twice, or 3 f with one theta
+for the batch (IVON). An update of gamma adds one dense weight gradient of each sparse layer, or K of them with addition
+criterion 3. See docs/differences.md for how this compares with the paper's column.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from ssvi.nn.conversion_rules import convertible
 from ssvi.nn.gates import gates
 from ssvi.nn.layers import TWINS, BayesLayer
 from ssvi.nn.random_tensor import at_mean
@@ -42,13 +44,13 @@ def per_layer(net: nn.Module, x: Tensor) -> list[LayerCost]:
     names = {module: name for name, module in net.named_modules()}
 
     def count(module: nn.Module, args: tuple[Tensor, ...], y: Tensor) -> None:
-        positions = y.numel() // len(x)  # outputs per example, over all channels
+        outputs = y.numel() // len(x)  # of one example, over all channels
         if isinstance(module, BayesLayer):
             d, s, out = module.posterior.d, module.posterior.s, module.posterior.shape[0]
         else:
             mask = live[names[module]]
             d, s, out = mask.numel(), int(mask.sum()), mask.shape[0]
-        costs.append(LayerCost(names[module], _is_random(module), d * positions // out, s * positions // out))
+        costs.append(LayerCost(names[module], _is_random(module), d * outputs // out, s * outputs // out))
 
     counted = [m for m in net.modules() if isinstance(m, BayesLayer) or type(m) in TWINS]
     handles = [m.register_forward_hook(count) for m in counted]
@@ -68,7 +70,7 @@ def _live_weights(net: nn.Module, x: Tensor) -> dict[str, Tensor]:
     """The mask of the live weights of each plain layer: not zero, and in a network with gates not in a removed channel."""
     if next(gates(net), None) is not None:
         return reachable(net, x)
-    return {name: m.weight != 0 for name, m in net.named_modules() if type(m) in TWINS}
+    return {name: layer.weight != 0 for name, layer in convertible(net).items()}
 
 
 def _is_random(module: nn.Module) -> bool:
@@ -90,7 +92,7 @@ def training(
     proposals: int = 0,
     one_theta: bool = False,
 ) -> int:
-    """FLOPs of training: `steps` batches, of which `updates` also form dense gradients for an update of gamma.
+    """FLOPs of training: `steps` batches, of which `updates` also form the dense gradients that updates of gamma need.
 
     `proposals` are those of a sampler of channel masks. Each is a forward pass at the present masks, one at the proposed,
     and a backward pass that needs no gradients of weights: as much as a step. With `one_theta` (IVON) a Bayesian layer

@@ -13,6 +13,7 @@ from ssvi.inference.predict import Mixture
 from ssvi.methods import NAMES, about
 from ssvi.methods.states import state_gap
 from ssvi.nn import models
+from ssvi.nn.conversion_rules import convertible
 from ssvi.nn.random_tensor import is_random
 from ssvi.training import model_file
 from ssvi.training.recipe import Recipe, RecipeError, from_mapping
@@ -41,13 +42,13 @@ def small(method: str, **changes: object) -> Recipe:
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory):
     """A finished run of a method, trained once."""
-    root, made = tmp_path_factory.mktemp("whole"), {}
+    root, folders = tmp_path_factory.mktemp("whole"), {}
 
     def run(method: str) -> Path:
-        if method not in made:
-            made[method] = root / method
-            train(small(method), made[method])
-        return made[method]
+        if method not in folders:
+            folders[method] = root / method
+            train(small(method), folders[method])
+        return folders[method]
 
     return run
 
@@ -110,7 +111,7 @@ def test_cost_is_counted_for_all(method, whole):
     assert cost.peak_memory_bytes > 1e8
 
 
-PASSES = {  # forward and backward passes of a dense step, in units of one forward pass (facts B4)
+PASSES = {  # forward and backward passes of a dense step, in units of one forward pass
     "deterministic": 3, "ensemble": 3, "vi": 6, "snr-prune": 6, "vd": 6, "group-vd": 6, "sbp": 3,
 }  # fmt: skip
 
@@ -158,3 +159,11 @@ def test_samplers_refuse_several_processes(monkeypatch, tmp_path):
     monkeypatch.setattr("ssvi.inference.distributed.ranks", lambda: 2)
     with pytest.raises(RunError, match="one process"):
         start(small("mbnn"), tmp_path / "run")
+
+
+def test_aeb_keeps_the_layers_dense_that_a_pattern_names(tmp_path):
+    run = start(small("aeb", keep_dense=("first", "1*")), tmp_path / "run")
+    layers = list(convertible(run.net))
+    assert list(run.training.loss.priors) == [name for name in layers[1:] if not name.startswith("1")] != []
+    with pytest.raises(ValueError, match="keep_dense='conv7' matches no layer: there are "):
+        start(small("aeb", keep_dense=("conv7",)), tmp_path / "other")

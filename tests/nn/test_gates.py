@@ -17,10 +17,10 @@ from ssvi.nn.models import ResNet, lenet, mlp, resnet18
 def test_places_are_the_outputs_of_hidden_layers_after_their_norm():
     assert places(mlp(width=7)) == {"1": 7, "3": 7}
     assert places(lenet()) == {"1": 32, "5": 64, "9": 128}
-    found = places(resnet18())
-    assert len(found) == 1 + 8 * 2 + 3
-    assert all(name.endswith(("bn1", "bn2", "shortcut.1")) for name in found)
-    assert found["stages.3.0.shortcut.1"] == found["stages.3.1.bn2"] == 512
+    channels_at = places(resnet18())
+    assert len(channels_at) == 1 + 8 * 2 + 3
+    assert all(name.endswith(("bn1", "bn2", "shortcut.1")) for name in channels_at)
+    assert channels_at["stages.3.0.shortcut.1"] == channels_at["stages.3.1.bn2"] == 512
     assert places(ssvi.to_bnn(lenet(), 0.5)) == places(lenet())
 
 

@@ -17,7 +17,7 @@ nets = pytest.mark.parametrize("name", NETS)
 
 def tried(net: nn.Module, x: torch.Tensor) -> dict[str, torch.Tensor]:
     """Change every weight that is not zero by itself and see whether any output moves."""
-    found = {}
+    masks = {}
     with torch.no_grad():
         before = net(x)
         for name, module in net.named_modules():
@@ -30,8 +30,8 @@ def tried(net: nn.Module, x: torch.Tensor) -> dict[str, torch.Tensor]:
                         flat[i] = value
                         moves[i] |= bool((net(x) - before).abs().max() > 1e-9)
                     flat[i] = kept
-                found[name] = moves.view(module.weight.shape)
-    return found
+                masks[name] = moves.view(module.weight.shape)
+    return masks
 
 
 def assert_same_masks(got: dict[str, torch.Tensor], want: dict[str, torch.Tensor]) -> None:
@@ -53,13 +53,13 @@ def test_reachable_with_all_gates_open(name):
 def test_reachable_with_closed_gates_and_a_network_of_these_weights_alone(name):
     net, x = network(name), inputs(name)
     close_some(net)
-    found = reachable(net, x)
-    assert_same_masks(found, tried(net, x))
-    assert all(0 < mask.sum() < mask.numel() for mask in found.values())
+    masks = reachable(net, x)
+    assert_same_masks(masks, tried(net, x))
+    assert all(0 < mask.sum() < mask.numel() for mask in masks.values())
     if name != "tied":
-        assert_same_masks(reachable(folded(net), x), found)
-    small = sparsified(net, found)
-    assert all(torch.equal(layer.gamma, found[n]) for n, layer in ssvi.layers(small))
+        assert_same_masks(reachable(folded(net), x), masks)
+    small = sparsified(net, masks)
+    assert all(torch.equal(layer.gamma, masks[n]) for n, layer in ssvi.layers(small))
     torch.testing.assert_close(small(x), net(x))
     assert not list(ssvi.layers(net))
 
@@ -83,9 +83,9 @@ def test_reachable_by_hand():
     """Conv 2 -> 3 channels and 3x3 kernels, one channel closed: 2/3 of it; the next layer loses a third of its inputs."""
     net = gated(nn.Sequential(nn.Conv2d(2, 3, 3), nn.Flatten(), nn.Linear(12, 5)), FixedGate)
     net[0].gate.alive[1] = False
-    found = reachable(net, torch.randn(1, 2, 4, 4))
-    assert found["0"].sum(dim=(1, 2, 3)).tolist() == [18, 0, 18]
-    assert found["2"].sum(0).tolist() == [5] * 4 + [0] * 4 + [5] * 4
+    masks = reachable(net, torch.randn(1, 2, 4, 4))
+    assert masks["0"].sum(dim=(1, 2, 3)).tolist() == [18, 0, 18]
+    assert masks["2"].sum(0).tolist() == [5] * 4 + [0] * 4 + [5] * 4
 
 
 def test_reachable_changes_nothing():

@@ -10,8 +10,8 @@ With the mean negative log-likelihood l of a batch, N training examples and the 
     h <- b2 h + (1 - b2) h_hat + (1 - b2)^2 (h - h_hat)^2 / (2 (h + delta))
     mu <- mu - lr (g / (1 - b1^t) + delta mu) / (h + delta)
 
-The last term of h keeps h + delta positive for every h_hat. KL, prior and sigma are one consistent thing: with temperature
-1 it is the bound itself, and there is no beta to choose.
+The last term of h keeps h + delta positive for every h_hat. With temperature 1 the steps descend the bound itself, KL and
+prior included, so there is no beta to choose.
 """
 
 from __future__ import annotations
@@ -49,7 +49,8 @@ class IVON(Optimizer):
         bnn: a network from `to_bnn`; its sigma is set from `h0` here, and its `sigma_init` plays no part.
         train_size: N, the number of examples in the training set.
         lr: of the natural gradient; torch's schedulers change it. 0.1 to 0.4, with a warm-up and a cosine to 0.
-        h0: the start of h, 0.05 to 0.5: about the curvature that training will find, rather too large than too small.
+        h0: the start of h, 0.05 to 0.5: about the curvature that training will find. Rather too large than too small,
+            and on little data 0.5 or more: where sigma is too large at the start, nothing is learnt.
         betas: b1 of the momentum and b2 of the curvature.
         temperature: 1 is the bound; below 1 sigma is smaller, a cold posterior.
         clip_radius: no weight moves by more than lr times this in a step.
@@ -71,35 +72,31 @@ class IVON(Optimizer):
         rest_momentum: float = 0.9,
     ) -> None:
         check_train_size(train_size)
-        _check_numbers(lr, h0, betas, temperature, clip_radius, rest_lr, rest_momentum)
+        _check({"h0": h0, "temperature": temperature, "clip_radius": clip_radius}, lambda v: v > 0, "positive")
+        _check({"lr": lr, "rest_lr": rest_lr}, lambda v: 0 <= v < math.inf, "a finite number, 0 or more")
+        shares = {"betas[0]": betas[0], "betas[1]": betas[1], "rest_momentum": rest_momentum}
+        _check(shares, lambda v: 0 <= v < 1, "in [0, 1): the share of a running average that a step keeps")
         self.train_size, self.temperature, self.h0 = train_size, temperature, h0
         self._posteriors = {posterior.mu: posterior for posterior in gaussians(bnn).values()}
         if not self._posteriors:
             raise ValueError("bnn has no Gaussian posterior: convert your network with ssvi.to_bnn(net, density=...)")
         self._h_hat: dict[nn.Parameter, Tensor] = {}
         self._samples = 0
-        super().__init__(self._groups(bnn, lr, betas, clip_radius, rest_lr, rest_momentum), {"lr": lr})
+        natural = {"kind": "mu", "lr": lr, "betas": betas, "clip_radius": clip_radius, "step": 0}
+        plain = {"kind": "rest", "lr": rest_lr, "momentum": rest_momentum}
+        super().__init__(self._groups(bnn, natural, plain), {"lr": lr})
         for mu, posterior in self._posteriors.items():
             wide = torch.promote_types(mu.dtype, torch.float32)
             posterior.rho.requires_grad_(False)  # sigma is written after every step, and has no gradient
             self.state[mu] = {"g": torch.zeros_like(mu, dtype=wide), "h": torch.full_like(mu, h0, dtype=wide)}
             self._write_sigma(posterior)
 
-    def _groups(
-        self,
-        bnn: nn.Module,
-        lr: float,
-        betas: tuple[float, float],
-        clip_radius: float,
-        rest_lr: float,
-        rest_momentum: float,
-    ) -> list[dict[str, Any]]:
+    def _groups(self, bnn: nn.Module, natural: dict[str, Any], plain: dict[str, Any]) -> list[dict[str, Any]]:
         """mu, by natural gradients, and everything else that is trained, by SGD."""
         bayesian = {id(p) for posterior in self._posteriors.values() for p in (posterior.mu, posterior.rho)}
         rest = [p for p in bnn.parameters() if id(p) not in bayesian and p.requires_grad]
-        natural = {"params": list(self._posteriors), "kind": "mu", "lr": lr, "betas": betas, "clip_radius": clip_radius}
-        plain = {"params": rest, "kind": "rest", "lr": rest_lr, "momentum": rest_momentum}
-        return [natural | {"step": 0}, plain] if rest else [natural | {"step": 0}]
+        groups = [natural | {"params": list(self._posteriors)}]
+        return [*groups, plain | {"params": rest}] if rest else groups
 
     def sigma(self, posterior: SparseGaussian) -> Tensor:
         """1 / sqrt(lambda (h + delta)) of the live weights."""
@@ -115,9 +112,9 @@ class IVON(Optimizer):
 
     @contextmanager
     def sampled(self) -> Iterator[None]:
-        """Inside, theta is one draw from q, and every backward pass is seen by the estimate of the curvature.
+        """Inside, theta is one draw from q, and every backward pass adds to the estimate of the curvature.
 
-        A posterior that is pinned at its mean (addition criterion 2) stays there, and tells nothing of the curvature.
+        A posterior that is pinned at its mean (addition criterion 2) stays there, and its h does not change in this step.
         """
         free = [posterior for posterior in self._posteriors.values() if not posterior.pins_at_mean]
         before = {posterior: posterior.pinned for posterior in free}
@@ -125,19 +122,22 @@ class IVON(Optimizer):
             for posterior in free:
                 posterior.pinned = self._draw(posterior)
             yield
+            self._samples += 1  # not if the block raises: its gradients are none
         finally:
             for posterior, pinned in before.items():
                 posterior.pinned = pinned
-            self._samples += 1
 
     def _draw(self, posterior: SparseGaussian) -> Tensor:
-        """theta = mu + sigma eps, whose gradient adds g eps / sigma to h_hat before processes average it."""
+        """theta = mu + sigma eps. When its gradient g arrives, g eps / sigma is added to h_hat.
+
+        That happens in each process, with its own eps and before the gradients are averaged.
+        """
         mu, sigma = posterior.mu, self.sigma(posterior)
         eps = torch.randn_like(sigma)
 
         def estimate_curvature(gradient: Tensor) -> None:
-            part = gradient.to(eps.dtype) * eps / sigma
-            self._h_hat[mu] = self._h_hat[mu] + part if mu in self._h_hat else part
+            h_hat = gradient.to(eps.dtype) * eps / sigma
+            self._h_hat[mu] = self._h_hat[mu] + h_hat if mu in self._h_hat else h_hat
 
         theta: Tensor = mu + (sigma * eps).to(mu.dtype)
         if theta.requires_grad:
@@ -152,15 +152,12 @@ class IVON(Optimizer):
             with torch.enable_grad(), self.sampled():
                 loss = closure()
         for group in self.param_groups:
+            move = self._natural_step if group["kind"] == "mu" else self._plain_step
             if group["kind"] == "mu":
                 group["step"] += 1
-                for mu in group["params"]:
-                    if mu.grad is not None:
-                        self._natural_step(mu, group)
-            else:
-                for parameter in group["params"]:
-                    if parameter.grad is not None:
-                        self._plain_step(parameter, group)
+            for parameter in group["params"]:
+                if parameter.grad is not None:
+                    move(parameter, group)
         self._h_hat, self._samples = {}, 0
         self.zero_grad()
         return loss
@@ -188,29 +185,14 @@ class IVON(Optimizer):
 
     @torch.no_grad()
     def start_fresh(self, posterior: SparsePosterior, fresh: Tensor) -> None:
-        """After an update of gamma: weights that came in have the mean h of those that stayed, and the sigma of that."""
+        """After an update of gamma: the weights at the places `fresh` (a mask) get the mean h of those that stayed."""
         if isinstance(posterior, SparseGaussian) and posterior.mu in self.state:
             h = self.state[posterior.mu]["h"]
             h[fresh] = self.h0 if fresh.all() else h[~fresh].mean()
             self._write_sigma(posterior)
 
 
-def _check_numbers(
-    lr: float,
-    h0: float,
-    betas: tuple[float, float],
-    temperature: float,
-    clip_radius: float,
-    rest_lr: float,
-    rest_momentum: float,
-) -> None:
-    positive = {"h0": h0, "temperature": temperature, "clip_radius": clip_radius}
-    for name, value in positive.items():
-        if not value > 0:
-            raise ValueError(f"{name}={value!r} must be positive")
-    for name, value in {"lr": lr, "rest_lr": rest_lr}.items():
-        if not 0 <= value < math.inf:
-            raise ValueError(f"{name}={value!r} must be a finite number, 0 or more")
-    for name, value in {"betas[0]": betas[0], "betas[1]": betas[1], "rest_momentum": rest_momentum}.items():
-        if not 0 <= value < 1:
-            raise ValueError(f"{name}={value!r} must be in [0, 1)")
+def _check(values: dict[str, float], holds: Callable[[float], bool], must: str) -> None:
+    for name, value in values.items():
+        if not holds(value):
+            raise ValueError(f"{name}={value!r} must be {must}")

@@ -88,7 +88,7 @@ class ELBO:
     def terms(self) -> Terms:
         """NLL, KL and beta of the last call."""
         if self._last is None:
-            raise RuntimeError("elbo.terms: there was no call yet")
+            raise RuntimeError("elbo.terms: there was no call yet; compute a loss first")
         nll, divergence, beta = self._last
         return Terms(nll.item(), divergence.item(), beta)
 

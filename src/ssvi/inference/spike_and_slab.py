@@ -21,7 +21,7 @@ from torch import Tensor, nn
 from ssvi.allocation import uniform
 from ssvi.inference.layer_prior import Prior, prune_
 from ssvi.inference.loss import Energy
-from ssvi.nn.layers import TWINS
+from ssvi.nn.conversion_rules import convertible
 from ssvi.schedules import Schedule
 
 
@@ -151,7 +151,7 @@ def pruned_share(gap: float, *, until: int) -> Schedule:
 
 def _split_parameters(net: nn.Module, dense: Collection[str]) -> tuple[dict[str, nn.Parameter], list[nn.Parameter]]:
     """The weights to prune, each once under the name of its first layer; and all other parameters."""
-    layers = {name: module for name, module in net.named_modules() if type(module) in TWINS}
+    layers = convertible(net)
     if unknown := set(dense) - layers.keys():
         raise ValueError(f"dense={sorted(unknown)} are no Linear or Conv layers of net: it has {', '.join(layers)}")
     spared = {layers[name].weight for name in dense}

@@ -65,8 +65,8 @@ class Subspace:
         self.rate = schedules.resolve(rate)
         self.every, self.mc_steps, self.fresh_sigma, self.until = every, mc_steps, fresh_sigma, until
         self.optimizers = [optimizer] if isinstance(optimizer, Optimizer) else list(optimizer)
-        self._all = posteriors(bnn)
-        self._sparse = {name: p for name, p in self._all.items() if p.s < p.d}
+        self._posteriors = posteriors(bnn)
+        self._sparse = {name: p for name, p in self._posteriors.items() if p.s < p.d}
         check_optimizers(self.optimizers, self._sparse)
         self.calls = 0
         self.t = 0
@@ -129,11 +129,11 @@ class Subspace:
             if k := _count_moves(rate, posterior):
                 collector = ScoreCollector(posterior, self.addition, k, self.mc_steps)
                 posterior.listener = self._collectors[name] = collector
-        for posterior in self._all.values():
+        for posterior in self._posteriors.values():
             posterior.pins_at_mean += self._at_mean
 
     def _stop_collecting(self) -> None:
-        for posterior in self._all.values():
+        for posterior in self._posteriors.values():
             posterior.listener = None
             posterior.pins_at_mean -= self._at_mean
         self._collecting, self._collectors = False, {}

@@ -1,6 +1,6 @@
 """The methods that train a network, one module each with the same members in the same order (`ssvi.methods.base.Method`).
 
-Nothing outside this package asks for a method by its name. A method of your own is a module with these members: give its
+No code outside this package depends on which method it is. A method of your own is a module with these members: give its
 dotted name as `--method` (docs/new-method.md).
 """
 
@@ -38,7 +38,7 @@ def get(name: str) -> Method:
 
 
 def about(name: str) -> About:
-    """What is to be known of a method."""
+    """The `ABOUT` of the method of that name."""
     return get(name).ABOUT
 
 

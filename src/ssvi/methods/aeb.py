@@ -6,6 +6,7 @@ sparse layer to the density (`ssvi.inference.spike_and_slab`). The states that a
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from itertools import product as combinations
 
@@ -19,7 +20,7 @@ from ssvi.methods.base import About
 from ssvi.methods.groups import Chain, Support
 from ssvi.methods.job import AfterStep, Job, Training, Work
 from ssvi.methods.settings import POSITIVE, at_least, default_of, setting, share
-from ssvi.nn.layers import TWINS
+from ssvi.nn.conversion_rules import convertible, matching
 from ssvi.nn.reach import sparsified
 from ssvi.schedules import Schedule
 
@@ -28,15 +29,14 @@ ABOUT = About(
     one_process=True,
 )  # fmt: skip
 
-COOLING = 1.005
-"""The inverse temperature grows by this factor with every thousandth of the run."""
-
 
 @dataclass(frozen=True)
 class Settings(Chain, Support):
     """The sampler, its prior, and the density that pruning aims at."""
 
-    momentum: float = setting(0.9, "of the sampler", share("the velocity that is kept", high_open=True))
+    momentum: float = setting(
+        default_of(SGHMC, "momentum"), "of the sampler", share("the velocity that is kept", high_open=True)
+    )
     weight_decay: float = setting(
         default_of(SpikeAndSlab, "weight_decay"), "on everything that is not sparse", at_least(0)
     )
@@ -49,26 +49,27 @@ network = common.plain_network
 
 
 def loss(job: Job[Settings], net: nn.Module) -> SpikeAndSlab:
-    """The energy per example: the negative log-likelihood, and that of the adaptive prior."""
+    """The energy per example: the negative log-likelihood, and minus the log of the adaptive prior, per example."""
     settings = job.settings
+    dense = matching(convertible(net), common.dense_names(settings, net), "keep_dense")
     return SpikeAndSlab(
         net, train_size=job.train_size, density=settings.density, steps=job.steps, v0=settings.v0, v1=settings.v1,
-        dense=common.dense_names(settings, net), weight_decay=settings.weight_decay, hold=1 - settings.burn_in,
+        dense=dense, weight_decay=settings.weight_decay, hold=1 - settings.burn_in,
     )  # fmt: skip
 
 
 def optimizer(job: Job[Settings], net: nn.Module) -> tuple[Optimizer, Schedule]:
     """SGHMC, whose learning rate falls during the burn-in."""
     settings = job.settings
-    cold = 1 / settings.temperature if settings.temperature else float("inf")
-    sampler = SGHMC(net.parameters(), job.lr, settings.momentum, train_size=job.train_size, inv_temperature=cold)
+    inverse = 1 / settings.temperature if settings.temperature else math.inf
+    sampler = SGHMC(net.parameters(), job.lr, settings.momentum, train_size=job.train_size, inv_temperature=inverse)
     return sampler, states.chain_schedule(job)
 
 
 def after_step(job: Job[Settings], net: nn.Module, optimizer: Optimizer, loss: SpikeAndSlab) -> AfterStep:
-    """Adapt the prior, prune, and cool the sampler."""
+    """Adapt the prior, prune, and cool the sampler: by the paper's factor with every thousandth of the run."""
     temperature = job.settings.temperature
-    cooling = inv_temperature(1 / temperature, COOLING, every=job.steps / 1000) if temperature else None
+    cooling = inv_temperature(1 / temperature, every=job.steps / 1000) if temperature else None
 
     def act(x: Tensor, y: Tensor) -> Work:
         changed = loss.step(x, y)
@@ -84,7 +85,7 @@ def end_of_epoch(training: Training[Settings], epoch: int) -> None:
     """Keep the weights that are not zero as a sparse network, if it is time."""
     if states.is_kept(training.job, epoch):
         net = training.net
-        nonzero = {name: m.weight != 0 for name, m in net.named_modules() if type(m) in TWINS}
+        nonzero = {name: layer.weight != 0 for name, layer in convertible(net).items()}
         states.keep(training, epoch, sparsified(net, nonzero))
 
 

@@ -1,7 +1,7 @@
-"""What a method is: a module with the members of `Method`, in their order. `run` in training knows nothing else of it.
+"""What a method is: a module with the members of `Method`, in their order. `training/run.py` knows nothing else of it.
 
 A member that makes something with a state (network, loss, optimiser, what is done after a step) is called once, when a run
-begins. A member that is an event (end of an epoch, resumption, product) is called with the `Training` that was made.
+begins. A member that is an event (end of an epoch, resumption, product) is called with the `Training` of that run.
 """
 
 from __future__ import annotations
@@ -76,10 +76,10 @@ class Method(Protocol):
         """Called when an epoch is trained."""
 
     def resume(self, training: Training[Any], epoch: int) -> None:
-        """Called before the states of an earlier run are loaded, which goes on with this epoch."""
+        """Called before a checkpoint is loaded, with which the run goes on at this epoch."""
 
     def product(self, training: Training[Any]) -> nn.Module:
-        """The network that is saved and evaluated; the one that was trained may be used up for it."""
+        """The network that is saved and evaluated. It may be the trained one, changed in place."""
 
     @property
     def TRIALS(self) -> Sequence[Mapping[str, Any]]:  # noqa: N802 - a constant of the module
@@ -90,6 +90,7 @@ MEMBERS = (
     "ABOUT", "Settings", "epochs", "network", "loss", "optimizer", "after_step", "end_of_epoch", "resume", "product",
     "TRIALS",
 )  # fmt: skip
+"""The names of the members, in the order that every method keeps."""
 
 
 def begin(method: Method, job: Job[Any]) -> Training[Any]:

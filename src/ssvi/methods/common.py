@@ -17,9 +17,10 @@ from ssvi.methods.groups import Bound, Descent, KeepDense, Posterior, SpreadDesc
 from ssvi.methods.job import AfterStep, Job, Loss, PlainNLL, Training, Work
 from ssvi.methods.settings import Settings, word_or_number
 from ssvi.nn.batchnorm import recompute_batchnorm
+from ssvi.nn.conversion_rules import convertible
 from ssvi.nn.convert import to_bnn
 from ssvi.nn.gates import Gate
-from ssvi.nn.layers import TWINS, gaussians
+from ssvi.nn.layers import gaussians
 from ssvi.nn.layers import kl as gaussian_kl
 from ssvi.nn.posterior import SparseGaussian
 
@@ -66,7 +67,7 @@ def plain_network(job: Job[Any]) -> nn.Module:
 
 def dense_names(settings: KeepDense, net: nn.Module) -> tuple[str, ...]:
     """`keep_dense`, with the name of the first layer in place of 'first'."""
-    first = next((name for name, module in net.named_modules() if type(module) in TWINS), None)
+    first = next(iter(convertible(net)), None)
     return tuple(first if name == "first" and first is not None else name for name in settings.keep_dense)
 
 
@@ -107,9 +108,9 @@ def bound(job: Job[Bound], net: nn.Module, kl: Callable[[nn.Module], Tensor] = g
     settings, unit = job.settings, job.schedule_unit
     warmup = round(settings.warmup * job.steps)
     beta = schedules.linear(settings.beta_max, steps=warmup) if warmup else schedules.constant(settings.beta_max)
-    # with per_epoch, epoch 1 has the value that a full epoch earns, as in the authors' code
-    late = unit if job.per_epoch else 0
-    return ELBO(net, train_size=job.train_size, beta=lambda step: beta(step // unit * unit + late), kl=kl)
+    # with per_epoch the first epoch has the beta of its end and not 0, as in the authors' code
+    ahead = unit if job.per_epoch else 0
+    return ELBO(net, train_size=job.train_size, beta=lambda step: beta(step // unit * unit + ahead), kl=kl)
 
 
 # ---- optimisers ------------------------------------------------------------------------------------------------------
@@ -122,7 +123,7 @@ def descent(job: Job[Descent], net: nn.Module) -> tuple[Optimizer, schedules.Sch
 
 
 def spread_descent(job: Job[SpreadDescent], net: nn.Module) -> tuple[Optimizer, schedules.Schedule]:
-    """The same in two groups: what spreads (sigma, gates) has its own learning rate and no weight decay."""
+    """`descent` in two groups: what spreads (sigma, gates) has its own learning rate and no weight decay."""
     settings = job.settings
     spread = [m.rho for m in net.modules() if isinstance(m, SparseGaussian)]
     spread += [p for m in net.modules() if isinstance(m, Gate) for p in m.parameters()]
@@ -176,7 +177,7 @@ def update_gamma(job: Job[Updates], net: nn.Module, optimizer: Optimizer, loss: 
 
 
 def grid(**choices: tuple[Any, ...]) -> list[dict[str, Any]]:
-    """Every combination of the choices: a trial of tuning each."""
+    """Every combination of the choices, each a trial of tuning."""
     return [dict(zip(choices, values, strict=True)) for values in product(*choices.values())]
 
 

@@ -1,7 +1,7 @@
 """Lakshminarayanan, Pritzel, Blundell: "Simple and Scalable Predictive Uncertainty Estimation using Deep Ensembles",
 NeurIPS 2017: several dense point estimates, each trained from weights of its own, one after the other.
 
-The members share the order of the data with nobody: each goes on through the shuffles of the epochs.
+Each member also sees the data in its own order: the shuffles of the epochs go on from one member to the next.
 """
 
 from __future__ import annotations

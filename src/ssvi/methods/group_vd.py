@@ -56,7 +56,7 @@ def kl(net: nn.Module) -> Tensor:
 
 @torch.no_grad()
 def prune(net: Net, x: Tensor, threshold: float = 3.0) -> Net:
-    """A copy in which the channels with log alpha > threshold are removed for good, and with them their weights.
+    """A copy in which the channels with log alpha > threshold are removed, and with them their weights.
 
     Each layer keeps its best channel at least, or the network would be cut. What is left is random as before.
 

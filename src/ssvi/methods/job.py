@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Generic, NamedTuple, Protocol, TypeVar
+from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
 from torch import Tensor, nn
 from torch.optim import Optimizer
@@ -73,8 +73,9 @@ class Loss(Protocol):
         """The loss of a batch whose mean negative log-likelihood is `nll`."""
 
 
+@runtime_checkable
 class HasState(Protocol):
-    """Whatever a checkpoint must hold."""
+    """What has a state that a checkpoint must hold."""
 
     def state_dict(self) -> dict[str, Any]:
         """The state, in values that `torch.save` takes."""
@@ -89,7 +90,9 @@ class Work(NamedTuple):
     moved: int = 0
     """Weights or channels that were switched."""
     dense_gradients: int = 0
+    """Batches whose dense gradients were formed for an update of gamma."""
     proposals: int = 0
+    """Proposals of a sampler of masks, accepted or not."""
 
 
 def _nothing(x: Tensor, y: Tensor) -> Work:
@@ -98,12 +101,12 @@ def _nothing(x: Tensor, y: Tensor) -> Work:
 
 @dataclass(frozen=True)
 class AfterStep:
-    """What a method does after each optimiser step: nothing, unless it is told otherwise."""
+    """What a method does after each optimiser step. `AfterStep()` does nothing."""
 
     act: Callable[[Tensor, Tensor], Work] = _nothing
     """Called with the batch."""
     state: HasState | None = None
-    """What it must remember; None if the loss remembers it."""
+    """Where it keeps what a checkpoint must hold; None if there is nothing, or if the loss keeps it."""
     replaces_step: Callable[[], bool] = lambda: False
     """Whether the optimiser leaves out its step on this batch."""
     rate: Callable[[], float] = lambda: 0.0
@@ -125,7 +128,7 @@ class Training(Generic[S_co]):
 
     @property
     def one_theta(self) -> bool:
-        """Whether a step is made at one theta: one product forward and two backward, and not twice as many."""
+        """Whether a step has one theta for the batch, which halves its arithmetic (`flops.training`)."""
         return isinstance(self.optimizer, IVON)
 
     def state_dict(self) -> dict[str, Any]:
@@ -140,8 +143,8 @@ class Training(Generic[S_co]):
     @cached_property
     def _stateful(self) -> dict[str, HasState]:
         # the names are those of the checkpoint's format
-        named: dict[str, Any] = {"net": self.net, "optimizer": self.optimizer, "decay": self.scheduler}
-        if not isinstance(self.loss, PlainNLL):
+        named: dict[str, HasState] = {"net": self.net, "optimizer": self.optimizer, "decay": self.scheduler}
+        if isinstance(self.loss, HasState):
             named["loss"] = self.loss
         if self.after_step.state is not None:
             named["rule"] = self.after_step.state
@@ -149,7 +152,7 @@ class Training(Generic[S_co]):
 
 
 class PlainNLL:
-    """The loss of a point estimate: the negative log-likelihood, and weight decay in the optimiser."""
+    """The loss of a point estimate: the negative log-likelihood alone, for weight decay is the optimiser's."""
 
     def __init__(self) -> None:
         self._last: Tensor | None = None

@@ -47,7 +47,7 @@ def network(job: Job[Settings]) -> nn.Module:
 
 
 def loss(job: Job[Settings], net: nn.Module) -> Masks:
-    """The energy per example: the negative log-likelihood, and that of the Cauchy prior."""
+    """The energy per example: the negative log-likelihood, and minus the log of the Cauchy prior, per example."""
     settings = job.settings
     return Masks(
         net, train_size=job.train_size, lam=settings.lam, every=settings.every, prior_scale=settings.prior_sigma
@@ -61,7 +61,7 @@ def optimizer(job: Job[Settings], net: nn.Module) -> tuple[Optimizer, Schedule]:
 
 
 def after_step(job: Job[Settings], net: nn.Module, optimizer: Optimizer, loss: Masks) -> AfterStep:
-    """Propose another mask, every so many steps."""
+    """Propose another mask at every `every`-th step."""
 
     def act(x: Tensor, y: Tensor) -> Work:
         switched = loss.step(x, y)

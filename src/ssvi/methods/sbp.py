@@ -50,14 +50,14 @@ def log_normal_gates(net: nn.Module) -> dict[str, LogNormalGate]:
 
 def kl(net: nn.Module) -> Tensor:
     """KL(q || p) of the whole network, in place of `ssvi.kl`; differentiable. The weights have none."""
-    of_layers = log_normal_gates(net).values()
+    of_layers = log_normal_gates(net).values()  # joined: the closed form is many small operations, best done once
     mu, log_sigma = (torch.cat(values) for values in zip(*(gate.phi for gate in of_layers), strict=True))
     return (log_uniform.lognormal_kl(mu, log_sigma) * torch.cat([gate.alive for gate in of_layers])).sum()
 
 
 @torch.no_grad()
 def prune(net: Net, x: Tensor, threshold: float = 1.0) -> Net:
-    """A copy in which the channels with SNR(theta) < threshold are removed for good, and with them their weights.
+    """A copy in which the channels with SNR(theta) < threshold are removed, and with them their weights.
 
     Each layer keeps its best channel at least, or the network would be cut. The Linear and Conv layers of the copy are
     sparse points that hold the live weights alone; the gates of the channels that stay are random as before.

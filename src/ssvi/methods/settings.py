@@ -20,7 +20,7 @@ class RecipeError(UserError, ValueError):
 
 
 class Rule(NamedTuple):
-    """What a value must satisfy, and how that is said."""
+    """What a value must satisfy, and the words for it after "must be"."""
 
     holds: Callable[[Any], bool]
     must: str
@@ -68,16 +68,16 @@ def default_of(function: Callable[..., Any], name: str) -> Any:
 
 
 def check(record: object) -> None:
-    """An error that names the first field of a dataclass whose rule does not hold."""
-    for about in fields(record):  # type: ignore[arg-type]
-        rule: Rule | None = about.metadata.get("rule")
-        value = getattr(record, about.name)
+    """Refuse a dataclass with a field whose rule does not hold; the error names the first one."""
+    for declared in fields(record):  # type: ignore[arg-type]
+        rule: Rule | None = declared.metadata.get("rule")
+        value = getattr(record, declared.name)
         if rule is not None and not rule.holds(value):
-            raise RecipeError(f"{about.name}={value!r} must be {rule.must}")
+            raise RecipeError(f"{declared.name}={value!r} must be {rule.must}")
 
 
 def word_or_number(value: str) -> str | float:
-    """A setting that takes a word or a number, as the library takes it."""
+    """The number that a text is, or the text itself: recipes write both as text, the library takes either."""
     try:
         return float(value)
     except ValueError:
@@ -94,4 +94,4 @@ class Settings:
 
 def settings_fields(kind: type[Settings]) -> Mapping[str, Field[Any]]:
     """The fields of a method's settings by name."""
-    return {about.name: about for about in fields(kind)}
+    return {declared.name: declared for declared in fields(kind)}

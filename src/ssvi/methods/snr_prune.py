@@ -2,15 +2,14 @@
 
 Train dense VI with its Gaussian prior, then keep the weights with the largest signal-to-noise ratio |mu| / sigma, the
 ones whose posterior has the least density at zero. It is one cut at the end: no training step is sparse. BatchNorm's
-statistics are those of the whole network, so call `batchnorm.recompute_batchnorm` afterwards; the original does not
-train on, but with `optimizer` the loop can.
+statistics are those of the whole network, so call `batchnorm.recompute_batchnorm` afterwards. The original does not
+train after the cut; pass `optimizer` to `prune` if your loop does.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Any
 
 import torch
@@ -26,6 +25,7 @@ from ssvi.methods.base import About
 from ssvi.methods.groups import Bound, Posterior, SpreadDescent, Support
 from ssvi.methods.job import Training
 from ssvi.methods.settings import default_of, one_of, setting
+from ssvi.nn.conversion_rules import matching
 from ssvi.nn.layers import layers, posteriors
 from ssvi.nn.posterior import SparseGaussian
 
@@ -61,20 +61,16 @@ def prune(
     choose = _by_layer if scope == "layer" else _global
     keeps = choose(scores, counts, density)
     optimizers = [] if optimizer is None else [optimizer] if isinstance(optimizer, Optimizer) else list(optimizer)
-    moments = [moments_per_weight(posterior, optimizers) for posterior in sparse.values()]  # an error changes nothing
+    # all of them before the first cut, so that an error leaves everything as it was
+    moments = [moments_per_weight(posterior, optimizers) for posterior in sparse.values()]
     for posterior, keep, places in zip(sparse.values(), keeps, moments, strict=True):
         _cut(posterior, keep, places)
 
 
 def sparse_gaussians(bnn: nn.Module, dense: Sequence[str]) -> dict[str, SparseGaussian]:
     """The Gaussian posteriors by name, but for those that a layer named in `dense` uses."""
-    if isinstance(dense, str):
-        raise TypeError(f"dense={dense!r} must be a sequence of names: write dense=({dense!r},)")
     users = dict(layers(bnn))
-    for pattern in dense:
-        if not any(fnmatchcase(name, pattern) for name in users):
-            raise ValueError(f"dense={pattern!r} matches no Bayesian layer: there are {', '.join(users)}")
-    spared = {layer.posterior for name, layer in users.items() if any(fnmatchcase(name, p) for p in dense)}
+    spared = {users[name].posterior for name in matching(users, dense, "dense", "Bayesian layer")}
     sparse = {name: p for name, p in posteriors(bnn).items() if isinstance(p, SparseGaussian) and p not in spared}
     if not sparse:
         raise ValueError(
@@ -113,7 +109,7 @@ def _global(scores: dict[str, Tensor], counts: list[int], density: float) -> lis
     rank = [score.index_fill(0, top_k(score, 1), torch.inf) for score in scores.values()]
     kept = torch.zeros(sum(sizes), dtype=torch.bool, device=rank[0].device)
     kept[top_k(torch.cat(rank), total)] = True
-    return [part.nonzero().flatten() for part in kept.split(sizes)]
+    return [of_layer.nonzero().flatten() for of_layer in kept.split(sizes)]
 
 
 def _cut(posterior: SparseGaussian, keep: Tensor, moments: Sequence[tuple[dict[str, Any], str]]) -> None:
@@ -157,7 +153,7 @@ def product(training: Training[Settings]) -> nn.Module:
 
 
 def cut(training: Training[Settings]) -> None:
-    """Forget the weights with the smallest |mu|/sigma, here and in the optimiser."""
+    """Remove the weights with the smallest |mu| / sigma from the network and from the optimiser's state."""
     settings = training.job.settings
     prune(
         training.net, settings.density, scope=settings.prune_scope,

@@ -1,7 +1,7 @@
 """Li, Miao, Qiu, Zhang: "Training Bayesian Neural Networks with Sparse Subspace Variational Inference", ICLR 2024 (SSVI).
 
 A Gaussian posterior on a sparse support, trained by the evidence lower bound with local reparameterisation; every M-th
-step the weakest weights leave the support and the most wanted come in (Algorithm 1).
+step the weakest weights leave the support and the most useful ones come in (Algorithm 1).
 """
 
 from __future__ import annotations
@@ -32,11 +32,7 @@ def network(job: Job[Settings]) -> nn.Module:
     """Gaussian posteriors at the density of the recipe."""
     settings, net = job.settings, job.fresh()
     return common.gaussian(
-        settings,
-        net,
-        settings.density,
-        keep_dense=common.dense_names(settings, net),
-        allocation=settings.allocation,
+        settings, net, settings.density, keep_dense=common.dense_names(settings, net), allocation=settings.allocation
     )
 
 
@@ -48,14 +44,9 @@ def after_step(job: Job[Settings], net: nn.Module, optimizer: Optimizer, loss: L
     """Updates of gamma by the criteria of the recipe."""
     settings = job.settings
     return common.update_gamma(
-        job,
-        net,
-        optimizer,
-        loss,
-        removal=settings.removal,
-        addition=settings.addition,
+        job, net, optimizer, loss, removal=settings.removal, addition=settings.addition,
         fresh_sigma=word_or_number(settings.fresh_sigma),
-    )
+    )  # fmt: skip
 
 
 end_of_epoch = resume = common.no_event

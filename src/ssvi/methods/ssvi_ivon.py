@@ -1,8 +1,8 @@
 """SSVI by natural gradients: the sparse Gaussian posterior and the updates of gamma of SSVI, trained by IVON
 (`ssvi.inference.ivon`) and not by local reparameterisation.
 
-One theta for each batch, sigma from the curvature, and the bound without a multiplier of its KL. It takes half the
-arithmetic of a step by local reparameterisation.
+Each batch has one theta, sigma comes from the curvature, and the KL has no multiplier. A step takes half the arithmetic of
+one by local reparameterisation.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def network(job: Job[Settings]) -> nn.Module:
 
 
 class SampledBound:
-    """The negative log-likelihood at one theta: the KL is in the optimiser, and reported here."""
+    """The negative log-likelihood at one theta. The steps of IVON contain the KL, so it is only reported here."""
 
     def __init__(self, net: nn.Module, temperature: float) -> None:
         self.net, self.temperature, self._nll = net, temperature, 0.0
@@ -70,13 +70,6 @@ class SampledBound:
         """NLL and KL; the temperature takes the place of beta."""
         return Terms(self._nll, kl(self.net).item(), self.temperature)
 
-    def state_dict(self) -> dict[str, float]:
-        """Nothing that a later step depends on."""
-        return {}
-
-    def load_state_dict(self, state: dict[str, float]) -> None:
-        """There is nothing to load."""
-
 
 def loss(job: Job[Settings], net: nn.Module) -> Loss:
     """The negative log-likelihood at the theta of the batch."""
@@ -87,7 +80,7 @@ def optimizer(job: Job[Settings], net: nn.Module) -> tuple[Optimizer, schedules.
     """IVON, with a learning rate that rises in the warm-up and falls to 0 as a cosine."""
     settings = job.settings
     ivon = IVON(
-        net, job.lr, train_size=job.train_size, h0=settings.h0, betas=(0.9, settings.b2),
+        net, job.lr, train_size=job.train_size, h0=settings.h0, betas=(default_of(IVON, "betas")[0], settings.b2),
         temperature=settings.temperature, rest_lr=settings.rest_lr,
     )  # fmt: skip
     fall, rise = schedules.cosine(1.0, steps=job.steps), max(1, round(settings.warmup * job.steps))

@@ -10,8 +10,8 @@ best sigma the loss is (mu - z)^2 / 2 + sqrt(beta) |mu|, the lasso.
 The forward pass is that of the layers: local reparameterisation with the free parameters mu and sigma. The authors also
 bound the noise, sigma^2 = exp(log alpha) mu^2 with log alpha clipped. We do not. Nothing but the KL makes sigma grow, and
 at the upper clip, sigma = 55 |mu|, its gradient is exactly 0, at a loss of 2e-4 nats per weight; the one setting found to
-diverge (SGD, lr 0.2, beta 10, no warm-up) does so with the bound too. Below the lower clip a weight would be free of its
-prior for good, since there the KL would be constant and not -log(sigma / |mu|); so the KL is clipped from above alone.
+diverge (SGD, lr 0.2, beta 10, no warm-up) does so with the bound too. Below the lower clip a weight would never feel its
+prior again, since there the KL would be constant and not -log(sigma / |mu|); so the KL is clipped from above alone.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ def kl(net: nn.Module) -> Tensor:
 
 @torch.no_grad()
 def prune(net: nn.Module, threshold: float = 3.0, dense: Sequence[str] = ()) -> None:
-    """Remove the weights with log alpha >= threshold (|mu| / sigma <= exp(-threshold / 2)) from every layer, for good.
+    """Remove the weights with log alpha >= threshold (|mu| / sigma <= exp(-threshold / 2)) from every layer; in place.
 
-    A layer that would lose all of them keeps the one with the smallest alpha: an empty one would pass nothing on.
+    A layer that would lose all of them keeps the one with the smallest alpha: through an empty layer nothing would pass.
 
     Args:
         net: trained with the KL above; changed in place.
@@ -64,9 +64,9 @@ def prune(net: nn.Module, threshold: float = 3.0, dense: Sequence[str] = ()) -> 
         dense: names or shell patterns of layers that are not pruned.
     """
     for posterior in sparse_gaussians(net, dense).values():
-        noise = _log_alpha(posterior)  # not clipped: one of them is the smallest even if all of them are noise
-        keep = (noise < threshold).nonzero().flatten()
-        posterior.restrict_to(keep if keep.numel() else top_k(-noise, 1))
+        unclipped = _log_alpha(posterior)  # so that one is the smallest even where all are beyond the clip
+        keep = (unclipped < threshold).nonzero().flatten()
+        posterior.restrict_to(keep if keep.numel() else top_k(-unclipped, 1))
 
 
 # ---- the method ------------------------------------------------------------------------------------------------------

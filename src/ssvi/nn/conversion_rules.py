@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from typing import cast
 
 from torch import nn
 
 from ssvi.nn.layers import TWINS, BayesLayer
 
+PlainLayer = nn.Linear | nn.Conv1d | nn.Conv2d | nn.Conv3d
 NORMALISATION = (nn.modules.batchnorm._NormBase, nn.LayerNorm, nn.GroupNorm)
 REASON = "_ssvi_reason"
 """Why a layer stayed deterministic: written on the layer, read by `summary`."""
@@ -32,13 +34,18 @@ def choose(net: nn.Module, keep_dense: Sequence[str], skip: Sequence[str]) -> Ch
     reasons = _reasons(net, skip)
     weights = _weights(net, reasons)
     weight_of = {name: weight for weight, users in weights.items() for name in users}
-    dense = {weight_of[name] for name in _matching(weight_of, keep_dense, "keep_dense")}
+    dense = {weight_of[name] for name in matching(weight_of, keep_dense, "keep_dense")}
     return Choice(weights, dense, reasons)
 
 
+def convertible(net: nn.Module) -> dict[str, PlainLayer]:
+    """The Linear and Conv layers of a plain network by name: those that have a Bayesian twin, and no subclass of them."""
+    return {name: cast(PlainLayer, module) for name, module in net.named_modules() if type(module) in TWINS}
+
+
 def _reasons(net: nn.Module, skip: Sequence[str]) -> dict[nn.Module, str]:
-    convertible = {name: module for name, module in net.named_modules() if type(module) in TWINS}
-    skipped = {convertible[name] for name in _matching(convertible, skip, "skip")}
+    layers = convertible(net)
+    skipped = {layers[name] for name in matching(layers, skip, "skip")}
     reasons: dict[nn.Module, str] = {}
     for name, module in net.named_modules():
         if reason := _reason(name, module, module in skipped):
@@ -85,10 +92,10 @@ def _ties(net: nn.Module, reasons: dict[nn.Module, str]) -> dict[nn.Module, str]
     for name, module in net.named_modules():
         if module in reasons or type(module) not in TWINS:
             staying |= {p: name for p in module._parameters.values() if p is not None}
-    tied = {}
-    for _, module in net.named_modules():
+    tied: dict[nn.Module, str] = {}
+    for module in convertible(net).values():
         weight = module._parameters.get("weight")
-        if type(module) in TWINS and module not in reasons and weight in staying:
+        if module not in reasons and weight in staying:
             tied[module] = f"tied to a weight of {staying[weight] or 'the network'}, which stays deterministic"
     return tied
 
@@ -96,9 +103,9 @@ def _ties(net: nn.Module, reasons: dict[nn.Module, str]) -> dict[nn.Module, str]
 def _weights(net: nn.Module, reasons: dict[nn.Module, str]) -> dict[nn.Parameter, dict[str, nn.Module]]:
     """Each weight to convert, with the layers that use it by name."""
     weights: dict[nn.Parameter, dict[str, nn.Module]] = {}
-    for name, module in net.named_modules():
+    for name, module in convertible(net).items():
         weight = module._parameters.get("weight")
-        if type(module) in TWINS and module not in reasons and weight is not None:
+        if module not in reasons and weight is not None:
             weights.setdefault(weight, {})[name] = module
     if not weights:
         why = "; ".join(f"{type(m).__name__}: {r}" for m, r in reasons.items()) or "it has no layer with weights"
@@ -106,12 +113,15 @@ def _weights(net: nn.Module, reasons: dict[nn.Module, str]) -> dict[nn.Parameter
     return weights
 
 
-def _matching(names: Iterable[str], patterns: Sequence[str], argument: str) -> list[str]:
-    """The names that any of the patterns matches; a pattern that matches none is a mistake."""
+def matching(names: Iterable[str], patterns: Sequence[str], argument: str, kind: str = "layer") -> list[str]:
+    """The names of layers that any of the shell patterns matches; a pattern that matches none is an error.
+
+    `argument` is the name of the caller's argument and `kind` what its layers are called, both for the message.
+    """
     if isinstance(patterns, str):
         raise TypeError(f"{argument}={patterns!r} must be a sequence of names: write {argument}=({patterns!r},)")
     names = list(names)
     for pattern in patterns:
         if not any(fnmatchcase(name, pattern) for name in names):
-            raise ValueError(f"{argument}={pattern!r} matches no layer: there are {', '.join(filter(None, names))}")
+            raise ValueError(f"{argument}={pattern!r} matches no {kind}: there are {', '.join(filter(None, names))}")
     return [name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns)]

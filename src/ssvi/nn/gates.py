@@ -25,6 +25,7 @@ from ssvi.nn.random_tensor import RandomTensor
 Net = TypeVar("Net", bound=nn.Module)
 
 NORMS = nn.modules.batchnorm._BatchNorm
+"""The normalisation that a gate may stand behind: BatchNorm in 1, 2 or 3 dimensions."""
 
 
 class Gate(RandomTensor, ABC):

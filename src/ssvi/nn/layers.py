@@ -53,7 +53,7 @@ class BayesLayer(nn.Module, ABC):
     # A compiler cannot handle hooks and Python objects, and an update needs only one batch in a hundred.
     @torch.compiler.disable  # type: ignore[untyped-decorator]
     def _watched_product(self, x: Tensor) -> Tensor:
-        """The same product, of which the listener is told."""
+        """`_product`, and the listener of an update of gamma is told of it."""
         x = self.padded(x)
         y = self._product(x)
         if self.posterior.listener is not None:
@@ -100,7 +100,7 @@ class BayesLayer(nn.Module, ABC):
 
 
 class Linear(BayesLayer, nn.Linear):  # type: ignore[misc, override]
-    """torch.nn.Linear with a sparse Gaussian posterior."""
+    """torch.nn.Linear with a sparse posterior in place of its weight."""
 
     plain = nn.Linear
     in_features: int
@@ -151,19 +151,19 @@ class _Conv(BayesLayer, ABC):
 
 
 class Conv1d(_Conv, nn.Conv1d):  # type: ignore[misc, override]
-    """torch.nn.Conv1d with a sparse Gaussian posterior."""
+    """torch.nn.Conv1d with a sparse posterior in place of its weight."""
 
     plain = nn.Conv1d
 
 
 class Conv2d(_Conv, nn.Conv2d):  # type: ignore[misc, override]
-    """torch.nn.Conv2d with a sparse Gaussian posterior."""
+    """torch.nn.Conv2d with a sparse posterior in place of its weight."""
 
     plain = nn.Conv2d
 
 
 class Conv3d(_Conv, nn.Conv3d):  # type: ignore[misc, override]
-    """torch.nn.Conv3d with a sparse Gaussian posterior."""
+    """torch.nn.Conv3d with a sparse posterior in place of its weight."""
 
     plain = nn.Conv3d
 

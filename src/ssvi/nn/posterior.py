@@ -133,7 +133,7 @@ class SparsePoint(SparsePosterior):
         return self.mu
 
     def draw(self, x: Tensor, geometry: Geometry, bias: Tensor | None) -> Tensor:
-        """y = mu x + bias, for the same reason."""
+        """y = mu x + bias: every theta ~ q is mu."""
         return kernels.fixed(x, self.mu, self.index, geometry, bias)
 
     def start_fresh(self, fresh: Tensor, sigma: float) -> None:

@@ -10,6 +10,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ssvi.nn.conversion_rules import convertible
 from ssvi.nn.convert import become_bayesian
 from ssvi.nn.deterministic import mean
 from ssvi.nn.gates import NORMS, Gate
@@ -36,7 +37,7 @@ def reachable(net: nn.Module, x: Tensor) -> dict[str, Tensor]:
     taken at its mean.
     """
     positive = mean(net, dense=True).double().eval()
-    weights = {name: m.weight for name, m in positive.named_modules() if type(m) in TWINS}
+    weights = {name: layer.weight for name, layer in convertible(positive).items()}
     for module in positive.modules():
         _make_positive(module)
     with torch.enable_grad():

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from torch import nn
+from torch import Tensor, nn
 from torch.nn.parameter import UninitializedParameter
 
 from ssvi import kernels
@@ -111,8 +111,8 @@ def _totals(table: Sequence[Row]) -> list[str]:
     ]
 
 
-def _bytes(tensor: object) -> int:
-    return tensor.numel() * tensor.element_size() if hasattr(tensor, "element_size") else 0  # type: ignore[attr-defined]
+def _bytes(tensor: Tensor | None) -> int:
+    return 0 if tensor is None else tensor.numel() * tensor.element_size()
 
 
 def _align(table: list[tuple[str, ...]]) -> list[str]:

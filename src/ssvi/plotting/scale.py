@@ -37,10 +37,10 @@ class Scale:
 
     def at(self, value: float) -> float:
         """Where a value stands between 0 and 1."""
-        low, high, v = (self._bent(x) for x in (self.low, self.high, min(max(value, self.low), self.high)))
+        low, high, v = (self._mapped(x) for x in (self.low, self.high, min(max(value, self.low), self.high)))
         return (v - low) / (high - low)
 
-    def _bent(self, value: float) -> float:
+    def _mapped(self, value: float) -> float:
         return {"linear": float, "log": math.log10, "sqrt": math.sqrt}[self.kind](value)
 
     def ticks(self, about: int = 5) -> list[float]:

@@ -110,7 +110,7 @@ class Drawing:
 
 
 def draw(title: str, height: float, content: Iterable[Markup]) -> Drawing:
-    """An SVG of the common width; its title is for those who hear the page."""
+    """An SVG of the common width; a screen reader reads its title aloud."""
     box = f"0 0 {WIDTH} {height:.0f}"
     return Drawing(element("svg", *content, class_="plot", viewBox=box, role="img", aria_label=title))
 

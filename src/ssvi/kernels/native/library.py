@@ -159,10 +159,7 @@ class Pattern(ctypes.Structure):
 class Strided(ctypes.Structure):
     """`Tensor` of sparse.h."""
 
-    _fields_ = [
-        ("data", ctypes.c_void_p),
-        *((name, ctypes.c_int64) for name in ("image", "channel", "row", "column")),
-    ]
+    _fields_ = [("data", ctypes.c_void_p), *((name, ctypes.c_int64) for name in ("image", "channel", "row", "column"))]
 
     @classmethod
     def of(cls, x: Tensor) -> Strided:

@@ -5,7 +5,7 @@
 
 using namespace ssvi;
 
-struct Planes {  // mirrored in batchnorm.py: x is (batch, channels, pixels), contiguous
+struct Planes {  // mirrored in library.py: x is (batch, channels, pixels), contiguous
     int64_t batch, channels, pixels;
 };
 
