@@ -23,9 +23,14 @@ from ssvi.nn.models import resnet18
 
 BATCH = 128
 EVERY = 100
+"""Steps between two updates of gamma."""
 TRAIN_SIZE = 50_000
+"""N of the ELBO: the training images of CIFAR."""
+
 Work = Callable[[], None]
+"""What a side does in one turn."""
 Product = Callable[[Tensor, Tensor], Tensor]
+"""The product of x with a weight: linear or a convolution."""
 
 
 class DenseVI(nn.Module):
@@ -64,7 +69,7 @@ def dense_vi(net: nn.Module) -> nn.Module:
 
 
 def layer_step(
-    plain: nn.Conv2d | nn.Linear, shape: tuple[int, ...], density: float | None, channels_last: bool
+    plain: nn.Conv2d | nn.Linear, shape: tuple[int, ...], density: float | None, *, channels_last: bool = False
 ) -> Work:
     """Forward and backward through one layer; density None is dense VI."""
     layer: nn.Module = DenseVI(plain) if density is None else to_bnn(plain, density, seed=0)
@@ -150,7 +155,7 @@ def prediction(density: float | None, samples: int = 5) -> Work:
     @torch.no_grad()
     def work() -> None:
         with kernels.use("dense"):  # torch's own BatchNorm
-            torch.stack([net(x).softmax(-1) for net in plain]).mean(0)
+            torch.stack([drawn(x).softmax(-1) for drawn in plain]).mean(0)
 
     return work
 
