@@ -23,7 +23,7 @@ optimizer = ssvi.IVON(bnn, train_size=64, betas=(0.9, 0.99))
 subspace = ssvi.Subspace(bnn, optimizer, every=3, rate=0.3)
 forward = distributed.parallel(bnn)
 torch.manual_seed(100 + distributed.rank())  # each process its own data and noise
-first, found = bnn[0].posterior, {}
+first, checks = bnn[0].posterior, {}
 for step in range(9):
     x, y = torch.randn(16, 6), torch.randint(3, (16,))
     h = optimizer.state[first.mu]["h"].clone()
@@ -36,13 +36,13 @@ for step in range(9):
         h_hat = torch.stack(distributed.gather(local)).mean(0)
         delta = 1 / 64
         expected = h + 0.01 * (h_hat - h) + 0.5 * 0.01**2 * (h - h_hat) ** 2 / (h + delta)
-        found["thetas differ"] = not same(theta)
-        found["estimates differ"] = not same(local)
-        found["h is of the mean"] = torch.allclose(optimizer.state[first.mu]["h"], expected)
+        checks["thetas differ"] = not same(theta)
+        checks["estimates differ"] = not same(local)
+        checks["h is of the mean"] = torch.allclose(optimizer.state[first.mu]["h"], expected)
     subspace.step()
-found["updates"] = subspace.t
-found["same network"] = all(same(tensor) for tensor in bnn.state_dict().values())
-found["same h"] = same(optimizer.state[first.mu]["h"])
+checks["updates"] = subspace.t
+checks["same network"] = all(same(tensor) for tensor in bnn.state_dict().values())
+checks["same h"] = same(optimizer.state[first.mu]["h"])
 if distributed.rank() == 0:
-    print(json.dumps(found), flush=True)
+    print(json.dumps(checks), flush=True)
 distributed.leave()

@@ -48,14 +48,14 @@ class DenseVI(nn.Module):
         mean = self.product(x, self.mu)
         std = self.product(x * x, (2 * self.log_sigma).exp()).clamp_min(VARIANCE_FLOOR).sqrt()
         y = torch.addcmul(mean, std, torch.randn_like(std))
-        return y if self.bias is None else y + self.bias
+        return y if self.bias is None else y + self.bias.view(-1, *(1,) * (y.dim() - 2))
 
 
 def _product(plain: nn.Conv2d | nn.Linear) -> Product:
     if isinstance(plain, nn.Linear):
         return F.linear
-    stride, padding = plain.stride, plain.padding
-    return lambda x, weight: F.conv2d(x, weight, None, stride, padding)
+    geometry = plain.stride, plain.padding, plain.dilation, plain.groups  # not `plain`: its weight would stay in memory
+    return lambda x, weight: F.conv2d(x, weight, None, *geometry)
 
 
 def dense_vi(net: nn.Module) -> nn.Module:
