@@ -54,8 +54,9 @@ class DenseVI(nn.Module):
 def _product(plain: nn.Conv2d | nn.Linear) -> Product:
     if isinstance(plain, nn.Linear):
         return F.linear
-    geometry = plain.stride, plain.padding, plain.dilation, plain.groups  # not `plain`: its weight would stay in memory
-    return lambda x, weight: F.conv2d(x, weight, None, *geometry)
+    # Not `plain` itself in the function: its weight would stay in memory.
+    stride, padding, dilation, groups = plain.stride, plain.padding, plain.dilation, plain.groups
+    return lambda x, weight: F.conv2d(x, weight, None, stride, padding, dilation, groups)
 
 
 def dense_vi(net: nn.Module) -> nn.Module:
