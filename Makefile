@@ -1,4 +1,4 @@
-# Two commands do everything on a fresh machine: `make demo` and `make test`. Each makes its own virtual environment.
+# Two commands do everything on a fresh machine: `make demo` and `make test`. The first use creates the environment .venv.
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin

@@ -15,11 +15,11 @@ from ssvi.nn.models import mlp
 
 
 def lower_bound(mu: Tensor, sigma: Tensor) -> Tensor:
-    """|mu| - sigma: a weight stays if it is surely large."""
+    """|mu| - sigma: a weight stays if it is large with certainty."""
     return mu.abs() - sigma
 
 
-def trained(removal) -> ssvi.Evaluation:
+def train_and_evaluate(removal) -> ssvi.Evaluation:
     """Train an MLP at 5 % density with this criterion, and evaluate it."""
     torch.manual_seed(0)
     digits = load("digits")
@@ -40,7 +40,7 @@ def trained(removal) -> ssvi.Evaluation:
 def main() -> dict[str, ssvi.Evaluation]:
     """The evaluations by criterion."""
     torch.set_num_threads(1)
-    evaluations = {"snr_abs": trained("snr_abs"), "lower_bound": trained(lower_bound)}
+    evaluations = {"snr_abs": train_and_evaluate("snr_abs"), "lower_bound": train_and_evaluate(lower_bound)}
     for name, evaluation in evaluations.items():
         print(f"{name:12} accuracy {evaluation.accuracy:.1%}, NLL {evaluation.nll:.3f}")
     return evaluations

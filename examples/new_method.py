@@ -5,6 +5,7 @@ PYTHONPATH=examples ssvi train digits --method new_method --density 0.2
 
 from dataclasses import dataclass
 
+import torch
 from torch import Tensor, nn
 
 from ssvi.inference.addition import top_k
@@ -43,9 +44,10 @@ def product(training: Training[Settings]) -> nn.Module:
 
 def largest(weight: Tensor, density: float) -> Tensor:
     """The mask of the round(density d) largest |w|."""
-    size = weight.detach().abs().flatten()
-    kept = top_k(size, max(1, round(density * size.numel())))
-    return (size.new_zeros(size.numel()).index_fill(0, kept, 1.0) > 0).view_as(weight)
+    magnitude = weight.detach().abs().flatten()
+    mask = torch.zeros_like(magnitude, dtype=torch.bool)
+    mask[top_k(magnitude, max(1, round(density * magnitude.numel())))] = True
+    return mask.view_as(weight)
 
 
 TRIALS = common.POINT_TRIALS

@@ -30,7 +30,7 @@ def test_the_model_file_says_which_images_the_network_sees(run):
 
 def test_a_model_file_without_these_facts_is_a_clear_error(own_run):
     save(load(own_run.folder.path), own_run.folder.path / "model.safetensors", recipe=own_run.recipe.values)
-    with pytest.raises(ModelFileError):
+    with pytest.raises(ModelFileError, match="network of your own"):
         FinishedRun(own_run.folder.path)
 
 

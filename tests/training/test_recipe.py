@@ -26,9 +26,9 @@ def test_every_recipe_loads_and_survives_a_round_trip(name):
     assert recipe_files.parse(recipe.to_toml(), name) == recipe
 
 
-def test_the_recipes_of_the_issue_are_there():
-    wanted = {"digits", "fashion", "cifar10", "cifar100", "cifar10-paper", "cifar100-paper", "cifar10-cpu"}
-    assert wanted <= set(recipe_files.names())
+def test_the_recipes_that_the_docs_name_come_with_the_package():
+    named = {"digits", "fashion", "cifar10", "cifar100", "cifar10-paper", "cifar100-paper", "cifar10-cpu"}
+    assert named <= set(recipe_files.names())
     assert all(len(line) > 20 for line in recipe_files.names().values()), "each says what it is"
 
 
@@ -79,6 +79,7 @@ def test_sigma_has_its_own_learning_rate_and_no_weight_decay():
         ({"mu_init": "zeros"}, "mu_init='zeros' must be 'net' or a number"),
         ({"lr": float("inf")}, "lr=inf must be positive"),
         ({"seed": -1}, "seed=-1 must be 0 or more"),
+        ({"method": "mbnn", "epochs": 1}, "epochs=1 with burn_in=0.5 leave too few epochs"),
     ],
 )
 def test_mistakes_are_named(values, message):
@@ -146,6 +147,11 @@ def test_every_setting_has_help_and_every_number_a_rule():
         assert len(about.metadata["help"]) >= 2, name
         number = isinstance(about.default, (int, float)) and not isinstance(about.default, bool)
         assert not number or about.metadata["rule"] is not None or name == "threshold", f"{name} has no rule"
+
+
+def test_the_settings_of_ssvi_are_the_first_flags_after_the_common_ones():
+    of_ssvi = list(fields_of("ssvi"))
+    assert list(all_fields())[: len(of_ssvi)] == of_ssvi
 
 
 @pytest.mark.parametrize("method", methods.NAMES)

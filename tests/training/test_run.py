@@ -228,6 +228,9 @@ def test_folders_that_will_not_do(tmp_path, whole):
     (tmp_path / "file").write_text("")
     with pytest.raises(RunError, match="cannot be written"):
         start(SMALL, tmp_path / "file" / "run")
+    (tmp_path / "recipe.toml").write_text("flux_capacitor = 1\n")
+    with pytest.raises(RunError, match=r"recipe.toml is damaged or of another version of ssvi: unknown key 'flux_cap"):
+        resume(tmp_path)
 
 
 def test_another_number_of_processes_is_refused(tmp_path):

@@ -23,9 +23,14 @@ from ssvi.nn.models import resnet18
 
 BATCH = 128
 EVERY = 100
+"""Steps between two updates of gamma."""
 TRAIN_SIZE = 50_000
+"""N of the ELBO: the training images of CIFAR."""
+
 Work = Callable[[], None]
+"""What a side does in one turn."""
 Product = Callable[[Tensor, Tensor], Tensor]
+"""The product of x with a weight: linear or a convolution."""
 
 
 class DenseVI(nn.Module):
@@ -43,14 +48,15 @@ class DenseVI(nn.Module):
         mean = self.product(x, self.mu)
         std = self.product(x * x, (2 * self.log_sigma).exp()).clamp_min(VARIANCE_FLOOR).sqrt()
         y = torch.addcmul(mean, std, torch.randn_like(std))
-        return y if self.bias is None else y + self.bias
+        return y if self.bias is None else y + self.bias.view(-1, *(1,) * (y.dim() - 2))
 
 
 def _product(plain: nn.Conv2d | nn.Linear) -> Product:
     if isinstance(plain, nn.Linear):
         return F.linear
-    stride, padding = plain.stride, plain.padding
-    return lambda x, weight: F.conv2d(x, weight, None, stride, padding)
+    # Not `plain` itself in the function: its weight would stay in memory.
+    stride, padding, dilation, groups = plain.stride, plain.padding, plain.dilation, plain.groups
+    return lambda x, weight: F.conv2d(x, weight, None, stride, padding, dilation, groups)
 
 
 def dense_vi(net: nn.Module) -> nn.Module:
@@ -64,7 +70,7 @@ def dense_vi(net: nn.Module) -> nn.Module:
 
 
 def layer_step(
-    plain: nn.Conv2d | nn.Linear, shape: tuple[int, ...], density: float | None, channels_last: bool
+    plain: nn.Conv2d | nn.Linear, shape: tuple[int, ...], density: float | None, *, channels_last: bool = False
 ) -> Work:
     """Forward and backward through one layer; density None is dense VI."""
     layer: nn.Module = DenseVI(plain) if density is None else to_bnn(plain, density, seed=0)
@@ -150,7 +156,7 @@ def prediction(density: float | None, samples: int = 5) -> Work:
     @torch.no_grad()
     def work() -> None:
         with kernels.use("dense"):  # torch's own BatchNorm
-            torch.stack([net(x).softmax(-1) for net in plain]).mean(0)
+            torch.stack([drawn(x).softmax(-1) for drawn in plain]).mean(0)
 
     return work
 

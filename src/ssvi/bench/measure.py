@@ -6,26 +6,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
 from statistics import median
 
 from ssvi.bench.cases import Work, training_step
 from ssvi.training import epoch_end
 
 
-@dataclass(frozen=True)
-class Measurement:
-    """Seconds of each side: the median of its turns."""
-
-    seconds: dict[str, float]
-
-    def ratio(self, slow: str, fast: str) -> float:
-        """How many times faster `fast` is."""
-        return self.seconds[slow] / self.seconds[fast]
-
-
-def interleaved(sides: Mapping[str, Work], turns: int) -> Measurement:
-    """Warm every side up twice, then let them take `turns` turns."""
+def interleaved(sides: Mapping[str, Work], turns: int) -> dict[str, float]:
+    """Warm every side up twice, then let them take `turns` turns. The seconds of each side: the median of its turns."""
     for work in sides.values():
         work()
         work()
@@ -35,7 +23,7 @@ def interleaved(sides: Mapping[str, Work], turns: int) -> Measurement:
             start = time.perf_counter()
             work()
             times[name].append(time.perf_counter() - start)
-    return Measurement({name: median(seconds) for name, seconds in times.items()})
+    return {name: median(seconds) for name, seconds in times.items()}
 
 
 def peak_memory(kind: str, density: float) -> int:

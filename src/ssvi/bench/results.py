@@ -14,8 +14,10 @@ class SparseTime:
     """The sparse side at one density."""
 
     ms: float
-    ratio: float  # how many times faster than the dense side
-    of_limit: float  # ratio * density: the share of the limit, which is density x the dense time
+    ratio: float
+    """How many times faster than the dense side."""
+    of_limit: float
+    """ratio * density: the share of the limit that is reached. At the limit the time is density x the dense time."""
 
 
 @dataclass(frozen=True)
@@ -23,14 +25,15 @@ class RatioRow:
     """One layer or network: the dense side, and the sparse side at every density."""
 
     what: str
-    dense: str  # which dense side was the fastest
+    dense: str
+    """Which dense side was the fastest."""
     dense_ms: float
     by_density: dict[float, SparseTime]
 
 
 @dataclass(frozen=True)
 class UpdateRow:
-    """What an update of gamma costs: longer than a step without one, and as a share of training."""
+    """What an update of gamma costs: how much longer its step takes, and its share of training."""
 
     what: str
     extra_ms: float

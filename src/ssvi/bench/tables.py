@@ -18,8 +18,12 @@ from ssvi.training.machine import this_machine
 
 DENSITIES = (0.10, 0.05, 0.01)
 LAYERS = ((64, 32), (128, 16), (256, 8), (512, 4))
+"""Channels, and height and width, of the 3x3 layers: those of ResNet-18 for CIFAR."""
 LINEAR = (1024, 4096)
+"""Inputs and outputs of the linear layers."""
+
 Say = Callable[[str], None]
+"""A function that tells the user what is measured now."""
 
 
 def layers(turns: int, say: Say) -> list[RatioRow]:
@@ -29,8 +33,8 @@ def layers(turns: int, say: Say) -> list[RatioRow]:
         say(f"3x3 layer, {channels} channels on {side} x {side}")
         shape = (cases.BATCH, channels, side, side)
         sides = _dense_formats(channels, shape)
-        sides |= {f"{d}": cases.layer_step(_conv(channels), shape, d, False) for d in DENSITIES}
-        rows.append(_against_dense(f"3x3 conv {channels}@{side}", interleaved(sides, turns).seconds, ("nchw", "nhwc")))
+        sides |= {f"{d}": cases.layer_step(_conv(channels), shape, d) for d in DENSITIES}
+        rows.append(_against_dense(f"3x3 conv {channels}@{side}", interleaved(sides, turns), ("nchw", "nhwc")))
     return rows
 
 
@@ -40,9 +44,9 @@ def linear(turns: int, say: Say) -> list[RatioRow]:
     for width in LINEAR:
         say(f"Linear {width}-{width}")
         shape = (cases.BATCH, width)
-        sides = {"dense": cases.layer_step(nn.Linear(width, width), shape, None, False)}
-        sides |= {f"{d}": cases.layer_step(nn.Linear(width, width), shape, d, False) for d in DENSITIES}
-        rows.append(_against_dense(f"linear {width}-{width}", interleaved(sides, turns).seconds, ("dense",)))
+        sides = {"dense": cases.layer_step(nn.Linear(width, width), shape, None)}
+        sides |= {f"{d}": cases.layer_step(nn.Linear(width, width), shape, d) for d in DENSITIES}
+        rows.append(_against_dense(f"linear {width}-{width}", interleaved(sides, turns), ("dense",)))
     return rows
 
 
@@ -56,7 +60,7 @@ def step(turns: int, say: Say) -> list[RatioRow]:
     sides = {kind: cases.training_step(kind) for kind in (*dense, *deterministic)}
     sides |= {f"{d}": cases.training_step("sparse", d) for d in DENSITIES}
     sides |= {f"update {d}": cases.training_step("sparse", d, every=1) for d in DENSITIES}
-    seconds = interleaved(sides, turns).seconds
+    seconds = interleaved(sides, turns)
     seconds |= {f"{d}": seconds[f"{d}"] + (seconds[f"update {d}"] - seconds[f"{d}"]) / cases.EVERY for d in DENSITIES}
     rows = []
     for title, kinds in (("dense VI", dense), ("deterministic", deterministic)):
@@ -70,7 +74,7 @@ def prediction(turns: int, say: Say) -> list[RatioRow]:
     """Five samples of a batch."""
     say("prediction with 5 samples")
     sides = {"dense": cases.prediction(None)} | {f"{d}": cases.prediction(d) for d in DENSITIES}
-    row = _against_dense("ResNet-18, 5-sample prediction", interleaved(sides, turns).seconds, ("dense",))
+    row = _against_dense("ResNet-18, 5-sample prediction", interleaved(sides, turns), ("dense",))
     return [replace(row, dense="dense weights, 5 samples")]
 
 
@@ -78,13 +82,13 @@ def update(turns: int, say: Say) -> list[UpdateRow]:
     """What an update of gamma adds to a step, and to training with every=100."""
     say("update of gamma")
     sides = {"step": cases.training_step("sparse", 0.05), "update": cases.training_step("sparse", 0.05, every=1)}
-    seconds = interleaved(sides, turns).seconds
+    seconds = interleaved(sides, turns)
     extra = seconds["update"] - seconds["step"]
     return [UpdateRow("update of gamma, ResNet-18 at 95 %", 1e3 * extra, extra / (cases.EVERY * seconds["step"]))]
 
 
-def memory(_turns: int, say: Say) -> list[MemoryRow]:
-    """Peak memory of two training steps, each in a process of its own."""
+def memory(turns: int, say: Say) -> list[MemoryRow]:
+    """Peak memory of two training steps, each network in a process of its own. One turn is enough: `turns` is not used."""
     say("peak memory (a fresh process each)")
     networks = {"dense": ("dense", 1.0), "deterministic": ("deterministic", 1.0)}
     networks |= {f"sparse, {1 - d:.0%}": ("sparse", d) for d in DENSITIES}
@@ -97,8 +101,8 @@ def scaling(turns: int, say: Say) -> list[ScalingRow]:
     rows = []
     for batch, channels, density in _grid():
         shape = (batch, channels, 16, 16)
-        sides = _dense_formats(channels, shape) | {"sparse": cases.layer_step(_conv(channels), shape, density, False)}
-        seconds = interleaved(sides, max(3, turns // 2)).seconds
+        sides = _dense_formats(channels, shape) | {"sparse": cases.layer_step(_conv(channels), shape, density)}
+        seconds = interleaved(sides, max(3, turns // 2))
         dense, sparse = min(seconds["nchw"], seconds["nhwc"]), seconds["sparse"]
         rows.append(ScalingRow(batch, channels, density, 1e3 * dense, 1e3 * sparse, dense / sparse))
     return rows
@@ -118,8 +122,8 @@ def _conv(channels: int) -> nn.Conv2d:
 def _dense_formats(channels: int, shape: tuple[int, ...]) -> dict[str, cases.Work]:
     """Dense VI of a 3x3 layer in both memory formats."""
     return {
-        "nchw": cases.layer_step(_conv(channels), shape, None, False),
-        "nhwc": cases.layer_step(_conv(channels), shape, None, True),
+        "nchw": cases.layer_step(_conv(channels), shape, None),
+        "nhwc": cases.layer_step(_conv(channels), shape, None, channels_last=True),
     }
 
 
@@ -146,8 +150,14 @@ TABLES: dict[str, Callable[[int, Say], Rows]] = {  # by the field of `Benchmark`
 
 def run(names: tuple[str, ...], turns: int, say: Say) -> Iterator[Benchmark]:
     """Measure the tables that were asked for; after each one, everything so far."""
-    on = this_machine()
-    conditions = Conditions(time.strftime("%Y-%m-%d"), turns, cases.BATCH, on, native.isa(), torch.get_num_threads())
+    conditions = Conditions(
+        date=time.strftime("%Y-%m-%d"),
+        turns=turns,
+        batch=cases.BATCH,
+        machine=this_machine(),
+        isa=native.isa(),
+        threads=torch.get_num_threads(),
+    )
     benchmark = Benchmark(conditions)
     for name in names:
         table: dict[str, Any] = {name: tuple(TABLES[name](turns, say))}

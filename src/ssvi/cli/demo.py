@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 
 import click
@@ -26,6 +27,7 @@ METHODS = {"ssvi": "ssvi", "dense-vi": "vi"}
 """The run folders, and the method of each."""
 
 SAMPLES = 10
+"""Samples of theta."""
 
 
 @click.command("demo")
@@ -85,11 +87,14 @@ def _evaluate(run: FinishedRun) -> None:
     run.write("corruption.json", evaluate_corruption(run, SAMPLES, cache=False, track=bar))
 
 
+def _metric(key: str, run: ReportedRun) -> str:
+    return wording.number(key, run.evaluation.metrics[key].value)
+
+
+METRICS = ("accuracy", "nll", "ece", "marginal_calibration_error")
+
 ROWS: dict[str, Callable[[ReportedRun], str]] = {
-    "accuracy": lambda run: _metric(run, "accuracy"),
-    "NLL": lambda run: _metric(run, "nll"),
-    "ECE (Guo, top label)": lambda run: _metric(run, "ece"),
-    "marginal calibration error (the paper's ECE)": lambda run: _metric(run, "marginal_calibration_error"),
+    **{wording.METRIC[key]: partial(_metric, key) for key in METRICS},
     "entropy on digits / on noise (nats)": lambda run: (
         f"{run.ood[0].entropy.inside:.2f} / {run.ood[0].entropy.outside:.2f}"
     ),
@@ -98,10 +103,6 @@ ROWS: dict[str, Callable[[ReportedRun], str]] = {
     "training FLOPs (arithmetic, not time)": lambda run: f"{run.evaluation.cost.training_flops:.3g}",
     "seconds to train": lambda run: f"{run.evaluation.cost.training_seconds:.1f}",
 }
-
-
-def _metric(run: ReportedRun, key: str) -> str:
-    return wording.number(key, run.evaluation.metrics[key].value)
 
 
 def _comparison(runs: Sequence[ReportedRun]) -> Table:

@@ -30,7 +30,7 @@ def doctor_command(as_json: bool) -> None:
 
 
 def findings() -> dict[str, str | int]:
-    """The rows of the table: what is asked about first when something does not work comes first."""
+    """The rows of the table; what helps most when something does not work comes first."""
     versions = vars(this_machine())
     return versions | {
         "native kernels": f"yes, built for {native.isa()}" if native.available() else f"no: {native.why_not()}",

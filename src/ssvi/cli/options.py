@@ -78,7 +78,7 @@ def resolve(name: str, given: dict[str, Any], sparsity: float | None = None) -> 
     """The recipe of that name, with the flags that were given."""
     if sparsity is not None:
         if "density" in given:
-            raise RecipeError("give --density or --sparsity, not both")
+            raise RecipeError(f"--density={given['density']} and --sparsity={sparsity}: give one of them, not both")
         given = given | {"density": 1 - sparsity}
     lists = {key: tuple(filter(None, given[key].split(","))) for key in given if isinstance(FIELDS[key].default, tuple)}
     return load(name, given.get("method")).replace(**(given | lists))

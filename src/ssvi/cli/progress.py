@@ -23,7 +23,7 @@ from ssvi.inference import distributed
 from ssvi.nn.layers import layers
 from ssvi.training.progress import EpochLine, StepNumbers
 from ssvi.training.records import to_plain
-from ssvi.training.run import Run
+from ssvi.training.run import Run, ignore
 
 T = TypeVar("T")
 
@@ -41,20 +41,16 @@ class Watch(NamedTuple):
     epoch: Callable[[EpochLine], None]
 
 
-def _ignore(numbers: object) -> None:
-    """Show nothing."""
-
-
 @contextmanager
 def silence() -> Iterator[Watch]:
     """Show nothing: for all processes of a data-parallel run but the first."""
-    yield Watch(_ignore, _ignore)
+    yield Watch(ignore, ignore)
 
 
 @contextmanager
 def json_lines() -> Iterator[Watch]:
     """Print a line of JSON for each epoch."""
-    yield Watch(_ignore, lambda line: click.echo(json.dumps(to_plain(line))))
+    yield Watch(ignore, lambda line: click.echo(json.dumps(to_plain(line))))
 
 
 @contextmanager

@@ -22,8 +22,8 @@ def report_command(
 ) -> None:  # fmt: skip
     """One self-contained HTML page about one RUN, or several side by side; and the same as Markdown, a model card.
 
-    It shows the results that are stored in the run folders. Of those that are missing, the cheap ones are computed: those
-    of `evaluate`, and of `ood` on noise. The default of --out is report.html in RUN, and for several runs
+    It shows the results that are stored in the run folders. If that of `evaluate` is missing, it is computed; if there is
+    none of `ood`, that on noise is. The default of --out is report.html in RUN, and for several runs
     report-A-B.html in the current folder.
     """
     finished = [open_run(path, data_dir, threads) for path in runs]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ssvi.methods import about
-from ssvi.training.recipe import Recipe, RecipeError
+from ssvi.training.recipe import Recipe
 from ssvi.training.run_folder import RunError, RunFolder
 
 
@@ -87,16 +87,13 @@ def refuse_changes(runs: Sequence[PlannedRun]) -> None:
 
 
 def _changes(run: PlannedRun) -> str:
-    try:
-        trained = run.folder.recipe
-    except RecipeError as error:
-        raise RunError(f"{run.path}: recipe.toml is damaged or of another version of ssvi: {error}") from error
-    changed = differences(trained, run.recipe).items()
+    """The settings of the run in the folder that are not those of the plan, in words; empty if there are none."""
+    changed = differences(run.folder.recipe, run.recipe).items()
     return ", ".join(f"{name}={old!r} (now {new!r})" for name, (old, new) in changed if name != "threads")
 
 
 def differences(old: Recipe, new: Recipe) -> dict[str, tuple[object, object]]:
     """The settings in which two recipes of one method differ, with the old value and the new one."""
-    before_values = old.values
-    pairs = {name: (before_values.get(name), value) for name, value in new.values.items()}
+    old_values = old.values
+    pairs = {name: (old_values.get(name), value) for name, value in new.values.items()}
     return {name: (before, after) for name, (before, after) in pairs.items() if before != after}

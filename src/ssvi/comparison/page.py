@@ -5,7 +5,6 @@ The section stands between two markers, so that a later comparison replaces it.
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from ssvi.evaluation import wording
 from ssvi.training.machine import Machine, this_machine
 from ssvi.training.recipe import Recipe
 from ssvi.training.records import to_plain
-from ssvi.training.run_folder import RunError
+from ssvi.training.run_folder import RunError, write_whole
 
 NOTE = (
     "Training FLOPs are counted by one counter for all methods (2 per multiply-accumulate); they are not those of the "
@@ -37,7 +36,7 @@ class Context:
     data: str
     model: str
     epochs: dict[str, int]
-    """Of each method."""
+    """The epochs of each method."""
     samples: int
     """Samples of theta that were asked for."""
     jobs: int
@@ -104,11 +103,9 @@ def _markers(name: str) -> tuple[str, str]:
 def write_section(file: Path, name: str, text: str) -> None:
     """Put the section into a page: in place of the one between its markers, or at the end."""
     page = file.read_text(encoding="utf-8") if file.exists() else ""
-    part = file.with_name(file.name + ".part")
     try:
         file.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(_with_section(page, name, text, file), encoding="utf-8")
-        os.replace(part, file)
+        write_whole(file, _with_section(page, name, text, file).encode())
     except OSError as error:
         raise RunError(f"--write {file} cannot be written: {error}") from error
 

@@ -83,8 +83,8 @@ def rows(runs: Sequence[RunResult]) -> list[Row]:
     """The runs that differ in the seed alone, together."""
     groups: dict[tuple[str, float | None, str, str], list[RunResult]] = {}
     for run in runs:
-        at = run.place
-        groups.setdefault((at.method, at.density, at.unit, at.data), []).append(run)
+        place = run.place
+        groups.setdefault((place.method, place.density, place.unit, place.data), []).append(run)
     return [_row(shared, group) for shared, group in groups.items()]
 
 
@@ -94,8 +94,8 @@ def _row(shared: tuple[str, float | None, str, str], group: Sequence[RunResult])
 
 
 def _spread(values: Sequence[float | None]) -> Spread | None:
-    """Mean and standard deviation of the values that are there; None if there is none."""
-    there = [value for value in values if value is not None]
-    if not there:
+    """Mean and standard deviation of the values that are known; None if none is."""
+    known = [value for value in values if value is not None]
+    if not known:
         return None
-    return Spread(fmean(there), stdev(there) if len(there) > 1 else None)
+    return Spread(fmean(known), stdev(known) if len(known) > 1 else None)

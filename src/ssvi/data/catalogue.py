@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from ssvi.data.corruptions import CORRUPTIONS
-from ssvi.data.download import Source
+from ssvi.data.download import Source, missing_files
 from ssvi.data.readers.published import read_cifar10, read_cifar100, read_idx, read_svhn
 from ssvi.data.split import Split
 
@@ -39,12 +39,12 @@ class Layout:
     read: Callable[[Sequence[Path]], Split]
 
     def files(self, *, test_only: bool = False) -> tuple[str, ...]:
-        """The files that are needed."""
+        """The files for training and for testing, or with `test_only` those for testing."""
         return self.test if test_only else self.train + self.test
 
     def missing(self, folder: Path, *, test_only: bool = False) -> list[str]:
         """The needed files that `folder` does not have."""
-        return [file for file in self.files(test_only=test_only) if not (folder / file).is_file()]
+        return missing_files(self.files(test_only=test_only), folder)
 
 
 @dataclass(frozen=True)

@@ -38,7 +38,17 @@ class Source:
 
     def missing(self, folder: Path) -> list[str]:
         """The files of this source that `folder` does not have."""
-        return [file for file in self.files if not (folder / file).is_file()]
+        return missing_files(self.files, folder)
+
+
+def missing_files(files: Iterable[str], folder: Path) -> list[str]:
+    """Those of the files that `folder` does not have."""
+    return [file for file in files if not (folder / file).is_file()]
+
+
+def data_folder(data_dir: str | Path | None) -> Path:
+    """The folder that the user names, or the default one."""
+    return Path(data_dir or default_folder()).expanduser()
 
 
 def default_folder() -> Path:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ssvi.data.catalogue import CIFAR_C, DIGIT_CLASSES, PUBLISHED, Layout, Published
 from ssvi.data.dataset import DataSet
-from ssvi.data.download import Source, default_folder, download_missing
+from ssvi.data.download import Source, data_folder, download_missing
 from ssvi.data.readers.own import Size, read_folder, read_npz
 from ssvi.data.split import DataError, Split, empty
 
@@ -41,7 +41,7 @@ def load(
     if name_or_path == "digits":
         return digits()
     if name_or_path in PUBLISHED:
-        return _load_published(str(name_or_path), _data_folder(data_dir), download, test_only)
+        return _load_published(str(name_or_path), data_folder(data_dir), download, test_only)
     if path.is_file():
         return read_npz(path)
     near = difflib.get_close_matches(str(name_or_path), NAMES, 1)
@@ -67,7 +67,7 @@ def cifar_c_folder(name: str, data_dir: str | Path | None = None, download: bool
     source = CIFAR_C.get(name)
     if source is None:
         return None
-    folder = _data_folder(data_dir)
+    folder = data_folder(data_dir)
     if download:
         download_missing([source], folder)
     return None if source.missing(folder) else (folder / source.files[0]).parent
@@ -76,10 +76,6 @@ def cifar_c_folder(name: str, data_dir: str | Path | None = None, download: bool
 def _digits_split(x: NDArray[np.uint8], y: NDArray[np.uint8]) -> Split:
     levels = np.round(np.arange(17) * 255 / 16).astype(np.uint8)
     return Split(torch.from_numpy(levels[x])[:, None], torch.from_numpy(y.astype(np.int64)))
-
-
-def _data_folder(data_dir: str | Path | None) -> Path:
-    return Path(data_dir or default_folder()).expanduser()
 
 
 def _load_published(name: str, folder: Path, download: bool, test_only: bool) -> DataSet:

@@ -17,12 +17,13 @@ import torch
 from torch import Tensor
 
 from ssvi import metrics
-from ssvi.data import CORRUPTIONS, DataError, Split, cifar_c, cifar_c_folder, corrupt, default_folder
+from ssvi.data import CORRUPTIONS, DataError, Split, cifar_c, cifar_c_folder, corrupt
+from ssvi.data.corruptions import SEVERITIES
+from ssvi.data.download import data_folder
 from ssvi.evaluation.finished_run import FinishedRun, Track, quiet
 from ssvi.evaluation.results import CorruptionResult, Estimate
 from ssvi.inference.evaluate import HEADLINE, Outputs
 
-SEVERITIES = (1, 2, 3, 4, 5)
 METRICS = ("accuracy", "nll", "brier", "ece", "marginal_calibration_error")
 GENERATED = "generated, seed 0"
 
@@ -123,13 +124,13 @@ def corrupted_images(run: FinishedRun, clean: Split, cache: bool, download: bool
         raise DataError(f"{run.recipe.data} has no published corruptions: leave out --download")
     if not cache:
         return CorruptedImages(GENERATED, lambda name, severity: Split(corrupt(clean.x, name, severity), clean.y))
-    folder = Path(run.data_dir or default_folder()).expanduser() / "corrupted" / _key(clean.x)
+    folder = data_folder(run.data_dir) / "corrupted" / _key(clean.x)
     return CorruptedImages(GENERATED, lambda name, severity: Split(_cached(folder, clean.x, name, severity), clean.y))
 
 
 def _check_order(published: Path, clean: Split) -> None:
     if not torch.equal(cifar_c(published, CORRUPTIONS[0], 1)[: len(clean)].y, clean.y):
-        raise DataError(f"{published}/labels.npy are not the labels of the test set, in its order")
+        raise DataError(f"{published}/labels.npy are not the labels of the test set, in its order: replace {published}")
 
 
 def _key(x: Tensor) -> str:

@@ -113,7 +113,7 @@ def image_files(paths: Iterable[Path]) -> list[Path]:
         elif path.is_file():
             files.append(path)
         else:
-            raise DataError(f"{path} does not exist")
+            raise DataError(f"{path} does not exist: name image files, or folders of them")
     return files
 
 

@@ -16,7 +16,6 @@ from ssvi.data import Batches, DataError, DataSet, Split, load
 from ssvi.inference.evaluate import Outputs, collect
 from ssvi.training import model_file
 from ssvi.training.model_header import ModelAbout, ModelFileError
-from ssvi.training.recipe import Recipe, RecipeError
 from ssvi.training.records import from_plain, without_defaults
 from ssvi.training.run_folder import RunError, RunFolder
 
@@ -49,7 +48,7 @@ class FinishedRun:
 
     def __init__(self, path: str | Path, data_dir: str | Path | None = None) -> None:
         self.folder, self.data_dir = RunFolder(path), data_dir
-        self.recipe = _recipe(self.folder)
+        self.recipe = self.folder.recipe
         self.net = model_file.load(self.folder.path)
         file = self.folder.path / "model.safetensors"
         self.about = _about(file)
@@ -144,13 +143,6 @@ class FinishedRun:
     @property
     def _mark(self) -> dict[str, Any]:
         return {"model": self.fingerprint, "format": FORMAT}
-
-
-def _recipe(folder: RunFolder) -> Recipe:
-    try:
-        return folder.recipe
-    except RecipeError as error:
-        raise RunError(f"{folder.path}: recipe.toml is damaged or of another version of ssvi: {error}") from error
 
 
 def _about(file: Path) -> ModelAbout:

@@ -14,6 +14,7 @@ from torch import Tensor
 
 from ssvi import metrics
 from ssvi.data import DataError, Split, load
+from ssvi.data.corruptions.weather import grey
 from ssvi.evaluation.finished_run import FinishedRun, Track, quiet
 from ssvi.evaluation.results import Estimate, Histogram, InsideOutside, OODResult
 from ssvi.inference.evaluate import Outputs
@@ -97,8 +98,7 @@ def in_channels(x: Tensor, channels: int) -> Tensor:
     if x.shape[1] == channels:
         return x
     if channels == 1:
-        luma = torch.tensor([0.299, 0.587, 0.114]).view(1, 3, 1, 1)
-        return (x.float() * luma).sum(1, keepdim=True).round().byte()
+        return grey(x.float()).round().byte()
     return x.expand(-1, channels, -1, -1).contiguous()
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -13,7 +12,7 @@ from ssvi.evaluation.finished_run import Track, quiet
 from ssvi.plotting import element
 from ssvi.report import page, tables
 from ssvi.report.gather import ReportedRun, gather
-from ssvi.training.run_folder import RunError
+from ssvi.training.run_folder import RunError, write_whole
 
 __all__ = ["MOST", "Report", "ReportedRun", "gather", "write_report"]
 
@@ -51,16 +50,14 @@ def write_report(
 
 
 def _refuse_foreign(target: Path, generator: str) -> None:
-    """Old reports are replaced; any other file is somebody's work."""
+    """An error if the file exists and is not a report of ssvi: only reports are replaced."""
     if target.exists() and not (target.is_file() and generator in target.read_text(errors="replace")[:1000]):
         raise RunError(f"{target} exists and is not a report of ssvi: choose another name with --out")
 
 
 def _write(target: Path, text: str) -> None:
-    part = target.with_name(target.name + ".part")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        part.write_text(text, encoding="utf-8")
-        os.replace(part, target)
+        write_whole(target, text.encode())
     except OSError as error:
-        raise RunError(f"{target} cannot be written: {error}") from error
+        raise RunError(f"{target} cannot be written: {error}. Choose another file with --out") from error

@@ -137,7 +137,7 @@ def thumbnail(x: Tensor) -> str:
 
 
 def _machine(run: FinishedRun) -> str:
-    """Processor and threads; "-" where the record is lost, which people read and nothing else needs."""
+    """Processor and threads; "-" where the record is lost: no other part of the report depends on it."""
     try:
         origin = run.folder.origin
     except RunError:

@@ -22,13 +22,13 @@ GENERATOR = '<meta name="generator" content="ssvi">'
 
 def page(runs: Sequence[ReportedRun], written: str) -> str:
     """The whole page; `written` says when."""
-    own = Markup((files("ssvi.report") / "page.css").read_text(encoding="utf-8"))
+    page_style = Markup((files("ssvi.report") / "page.css").read_text(encoding="utf-8"))
     return environment().get_template("page.html.jinja").render(
         runs=runs,
         sections=[section for make in SECTIONS if (section := make(runs))],
         samples=_samples(runs),
         sign=sign,
-        style=style() + own,
+        style=style() + page_style,
         version=ssvi.__version__,
         written=written,
     )  # fmt: skip
@@ -51,15 +51,15 @@ def quality(runs: Sequence[ReportedRun]) -> Section:
 def training(runs: Sequence[ReportedRun]) -> Section | None:
     """Curves by epoch."""
     cards = network_plots.training(runs)
-    about = "What the optimiser saw, what it never saw, and how the posterior moved."
+    about = "Training images, validation images, which the optimiser never sees, and how far the posterior moved."
     return Section("Training", about, [Cards(cards)]) if cards else None
 
 
 def calibration(runs: Sequence[ReportedRun]) -> Section:
     """Reliability, and risk against coverage."""
     about = (
-        "Do things said with 80 % confidence come true in 80 % of the cases? And if the doubtful cases are left to a "
-        "person, how many errors remain?"
+        "Of the answers with 80 % confidence, are 80 % right? And if the doubtful images are left to a person, how many "
+        "errors remain?"
     )
     cards = [quality_plots.reliability(runs), quality_plots.risk_coverage(runs)]
     return Section("Calibration", about, [Cards(cards, wide=True)])
@@ -113,8 +113,8 @@ def images(runs: Sequence[ReportedRun]) -> Section | None:
         if pictures
     ]
     about = (
-        "What the network says and how sure it is, then the truth. Entropy is the whole uncertainty, model the part that "
-        "more data could remove."
+        "What the network says and how sure it is, then the true class. Entropy is the whole uncertainty; model is the "
+        "part of it that more data could remove."
     )
     return Section("Images", about, galleries) if galleries else None
 

@@ -58,28 +58,29 @@ def _ends(estimate: Estimate) -> tuple[float, float]:
 
 def reliability(runs: Sequence[ReportedRun]) -> Card:
     """Accuracy against confidence."""
-    bins = [
-        ReliabilityBins(run.series, diagram.count, diagram.confidence, diagram.accuracy)
-        for run in runs
-        for diagram in (run.evaluation.reliability,)
-    ]
     title = "Reliability: larger markers, more images; stems, the gap"
-    return Card(title, reliability_diagram(bins), key([run.series for run in runs]))
+    return Card(title, reliability_diagram([_bins(run) for run in runs]), key([run.series for run in runs]))
+
+
+def _bins(run: ReportedRun) -> ReliabilityBins:
+    bins = run.evaluation.reliability
+    return ReliabilityBins(run.series, bins.count, bins.confidence, bins.accuracy)
 
 
 def risk_coverage(runs: Sequence[ReportedRun]) -> Card:
     """The error rate of the answers if only the most certain share is answered."""
-    drawn = [
-        Curve(run.series, list(zip(curve.coverage, curve.risk, strict=True)))
-        for run in runs
-        for curve in (run.evaluation.risk_coverage,)
-    ]
+    drawn = [_risks(run) for run in runs]
     risks = linear([risk for curve in drawn for _, risk in curve.points], low=0.0, label=percent)
     drawing = curves(
         drawn, Scale(0.0, 1.0, label=percent), risks, title="risk and coverage", x_label="share of images answered",
         y_label="errors among them", height=TALL,
     )  # fmt: skip
     return Card("Risk and coverage: answering only when certain", drawing)
+
+
+def _risks(run: ReportedRun) -> Curve:
+    curve = run.evaluation.risk_coverage
+    return Curve(run.series, list(zip(curve.coverage, curve.risk, strict=True)))
 
 
 def entropies(run: ReportedRun, result: OODResult) -> Card:

@@ -36,7 +36,7 @@ SIMPLE_COSTS: dict[str, Callable[[ReportedRun], str]] = {
     "time to train": lambda run: wording.duration(run.evaluation.cost.training_seconds),
     "trained on": lambda run: run.machine,
 }
-"""What has no counterpart of dense VI."""
+"""The rows that are not compared with dense VI."""
 
 
 def cost(runs: Sequence[ReportedRun]) -> Table:
@@ -57,7 +57,7 @@ def _against_dense(cost: Cost, key: str) -> Cell:
 
 
 def ood(runs: Sequence[ReportedRun]) -> list[Table]:
-    """For each data set out of distribution: how well each score tells its images, by three measures."""
+    """For each data set out of distribution: how well each score tells its images from the run's own, by three rankings."""
     return [_ood(name, runs) for name in sorted({result.data for run in runs for result in run.ood})]
 
 
@@ -65,18 +65,18 @@ def _ood(name: str, runs: Sequence[ReportedRun]) -> Table:
     results = [next((result for result in run.ood if result.data == name), None) for run in runs]
     scores = next(result.scores for result in results if result)
     rows = [
-        [Cell(f"{words}, {score}"), *(_separation(result, score, measure) for result in results)]
-        for measure, words in RANKING.items()
+        [Cell(f"{words}, {score}"), *(_separation(result, score, ranking) for result in results)]
+        for ranking, words in RANKING.items()
         for score in scores
     ]
     return Table([f"against {wording.data_name(name)}", *_names(runs)], rows)
 
 
-def _separation(result: OODResult | None, score: str, measure: str) -> Cell:
+def _separation(result: OODResult | None, score: str, ranking: str) -> Cell:
     """One number and its interval; a single sample of theta has no mutual information to rank by."""
     if result is None or (score == "mutual information" and result.samples == 1):
         return Cell("-")
-    estimate = result.scores[score][measure]
+    estimate = result.scores[score][ranking]
     return Cell(f"{estimate.value:.3f}", (f"{estimate.low:.3f} to {estimate.high:.3f}",))
 
 
@@ -108,7 +108,7 @@ def shared_settings(runs: Sequence[ReportedRun]) -> Table:
 
 
 def _settings(runs: Sequence[ReportedRun], shown: Sequence[ReportedRun], *, differing: bool) -> list[list[Cell]]:
-    """A run whose method has no such setting shows a dash."""
+    """A row for each setting in which the runs differ, or do not; a method without the setting shows a dash."""
     names = dict.fromkeys(name for run in runs for name in run.settings)
     chosen = [name for name in names if (len({run.settings.get(name) for run in runs}) > 1) == differing]
     return [[Cell(name), *(Cell(run.settings.get(name, "-")) for run in shown)] for name in chosen]

@@ -27,7 +27,10 @@ def save(folder: RunFolder, training: Training[Any], progress: Progress) -> Path
     try:
         return folder.save_checkpoint(progress.step, state)
     except OSError as error:
-        raise RunError(f"{folder.path}: no checkpoint could be written ({error}); the last one is intact") from error
+        raise RunError(
+            f"{folder.path}: no checkpoint could be written ({error}); the last one is intact: make room, and go on with "
+            f"`ssvi train --resume {folder.path}`"
+        ) from error
 
 
 def restore(folder: RunFolder, method: Method, training: Training[Any]) -> tuple[Progress, list[str]]:
@@ -38,7 +41,9 @@ def restore(folder: RunFolder, method: Method, training: Training[Any]) -> tuple
         method.resume(training, progress.epoch)
         training.load_state_dict(state["parts"])
     except (RuntimeError, ValueError, KeyError) as error:
-        raise RunError(f"{folder.path}: the checkpoint is of another network: {error}") from error
+        raise RunError(
+            f"{folder.path}: the checkpoint is of another network than recipe.toml: put back the recipe of the run ({error})"
+        ) from error
     torch.set_rng_state(state["rng"][distributed.rank()])
     if distributed.rank() == 0:
         folder.forget_epochs_from(progress.epoch)

@@ -1,4 +1,4 @@
-"""What is looked at once per epoch: whether training went wrong, validation at the posterior mean, cost, sigma, support."""
+"""What is computed once per epoch: whether training went wrong, validation at the posterior mean, cost, sigma, support."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from ssvi.nn.sparse import SparsePosterior
 from ssvi.training.progress import EpochLine, Progress, StepNumbers, Validation
 
 RUNAWAY = 20.0
-"""Sigma has run away if its mean in a layer is so many times the prior's, or its start."""
+"""Sigma has run away if its mean in a layer exceeds this many times its prior and this many times its start."""
 
 DEAD = 0.02
-"""A layer passes noise only if no |mu|/sigma is above this."""
+"""A layer is dead if no |mu|/sigma is above this: it passes nothing but noise."""
 
 
 class TrainingError(UserError, RuntimeError):
@@ -34,7 +34,7 @@ class TrainingError(UserError, RuntimeError):
 def summarise(
     numbers: StepNumbers, training: Training[Any], progress: Progress, batches: Batches, validation: Batches
 ) -> EpochLine:
-    """The line of an epoch, from its averages and the network at its end; an error if the network is beyond repair."""
+    """The line of an epoch, from its averages and the network at its end; an error if training has gone wrong."""
     net = training.net
     check(net)
     return EpochLine(
@@ -75,7 +75,7 @@ def _support(net: nn.Module, before: dict[str, Tensor]) -> dict[str, Any]:
 
 def _posteriors(net: nn.Module) -> dict[str, SparsePosterior]:
     """The posteriors by name; a plain network has none."""
-    return posteriors(net) if any(True for _ in layers(net)) else {}
+    return posteriors(net) if any(layers(net)) else {}
 
 
 @torch.no_grad()
@@ -106,15 +106,15 @@ def check(net: nn.Module) -> None:
 
 def _check_sigma(name: str, posterior: SparseGaussian) -> None:
     mu, sigma, prior = posterior.mu, posterior.sigma, posterior.prior_sigma
-    widest, strongest = sigma.mean().item(), (mu.abs() / sigma).max().item()
-    if widest > RUNAWAY * max(prior, posterior.sigma_init.item()):
+    mean_sigma, highest_snr = sigma.mean().item(), (mu.abs() / sigma).max().item()
+    if mean_sigma > RUNAWAY * max(prior, posterior.sigma_init.item()):
         raise TrainingError(
-            f"layer {name!r}: sigma has run away, its mean is {widest:.3g} with prior_sigma={prior:.3g}; "
+            f"layer {name!r}: sigma has run away, its mean is {mean_sigma:.3g} with prior_sigma={prior:.3g}; "
             "lower sigma_lr, or raise beta_max"
         )
-    if strongest < DEAD:
+    if highest_snr < DEAD:
         raise TrainingError(
-            f"layer {name!r} is dead: no |mu|/sigma exceeds {strongest:.2g}, it passes noise only; "
+            f"layer {name!r} is dead: no |mu|/sigma exceeds {highest_snr:.2g}, it passes noise only; "
             "lower beta_max, raise prior_sigma or density, or name the layer in keep_dense"
         )
 

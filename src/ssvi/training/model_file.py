@@ -37,6 +37,8 @@ from ssvi.training.model_header import (
     header_to_json,
 )
 
+REMEDY = "Name a file of `ssvi.save`, or a run folder of `ssvi train`"
+
 _GATES = {gate.__name__: gate for gate in (LogNormalGate, NormalGate)}
 
 
@@ -80,13 +82,13 @@ def load(path: str | Path, net: nn.Module | None = None) -> nn.Module:
 def read(file: Path) -> tuple[Header, dict[str, Tensor]]:
     """Header and tensors of a model file."""
     try:
-        with safe_open(file, framework="pt") as opened:
-            metadata = opened.metadata() or {}
-            tensors = {name: opened.get_tensor(name) for name in opened.keys()}  # noqa: SIM118 - not a dict
+        with safe_open(file, framework="pt") as archive:
+            metadata = archive.metadata() or {}
+            tensors = {name: archive.get_tensor(name) for name in archive.keys()}  # noqa: SIM118 - not a dict
     except (SafetensorError, OSError) as error:
-        raise ModelFileError(f"{file} is damaged or not a model file: {error}") from error
+        raise ModelFileError(f"{file} is damaged or not a model file: {error}. {REMEDY}") from error
     if "ssvi" not in metadata:
-        raise ModelFileError(f"{file} was not written by ssvi")
+        raise ModelFileError(f"{file} was not written by ssvi. {REMEDY}")
     return header_from_json(file, json.loads(metadata["ssvi"])), tensors
 
 
@@ -154,7 +156,7 @@ def _with_posteriors(plain: nn.Module, posteriors: dict[str, StoredPosterior], t
     dense = tuple(name for name, stored in posteriors.items() if stored.s == stored.d)
     counts = [stored.s for name, stored in posteriors.items() if name not in dense and _owns(name, tensors)]
     return to_bnn(
-        plain, 1.0, skip=_others(plain, set(posteriors)), keep_dense=dense,
+        plain, 1.0, skip=_deterministic_layers(plain, set(posteriors)), keep_dense=dense,
         allocation=lambda shapes, density: counts, seed=0, **_kind(next(iter(posteriors.values()))),
     )  # fmt: skip
 
@@ -167,18 +169,23 @@ def _kind(stored: StoredPosterior) -> dict[str, Any]:
 
 
 def _owns(name: str, tensors: dict[str, Tensor]) -> bool:
+    """Whether the file has the posterior of this layer; of tied layers only the first has one."""
     return (f"{name}.posterior.mu" if name else "posterior.mu") in tensors
 
 
-def _others(plain: nn.Module, bayesian: set[str]) -> tuple[str, ...]:
+def _deterministic_layers(plain: nn.Module, bayesian: set[str]) -> tuple[str, ...]:
+    """The layers that could be converted and were not."""
     return tuple(name for name, m in plain.named_modules() if type(m) in TWINS and name not in bayesian)
 
 
 @torch.no_grad()
 def _fill(ready: nn.Module, tensors: dict[str, Tensor], file: Path) -> None:
+    """Copy the tensors of the file into the network, in place."""
     state = ready.state_dict()
     for name, tensor in tensors.items():
         if name not in state or state[name].shape != tensor.shape:
-            there = tuple(state[name].shape) if name in state else "nothing of that name"
-            raise ModelFileError(f"{file}: {name} has shape {tuple(tensor.shape)}, the network has {there}")
+            expected = tuple(state[name].shape) if name in state else "nothing of that name"
+            raise ModelFileError(
+                f"{file}: {name} has shape {tuple(tensor.shape)}, the network has {expected}: pass the one that was saved"
+            )
         state[name].copy_(tensor)

@@ -82,7 +82,7 @@ class Progress:
         self.proposals += work.proposals
 
     def average_over_processes(self) -> None:
-        """Loss and NLL are sums over the images of this process; make them those of all."""
+        """Loss and NLL are sums over the steps of this process; replace them by the means of all processes."""
         sums = torch.tensor([self.loss, self.nll], dtype=torch.float64)
         self.loss, self.nll = distributed.mean_(sums).tolist()
 
@@ -101,7 +101,7 @@ class Pace:
     """The step of the epoch at which the clock was started."""
     start: float = field(default_factory=time.perf_counter)
 
-    def numbers(self, progress: Progress, training: Training) -> StepNumbers:  # type: ignore[type-arg]
+    def numbers(self, progress: Progress, training: Training[Any]) -> StepNumbers:
         """The averages of the epoch so far."""
         steps = progress.step - progress.epoch * self.steps_per_epoch
         seconds, terms = time.perf_counter() - self.start, training.loss.terms

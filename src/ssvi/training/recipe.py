@@ -62,8 +62,10 @@ class Recipe:
         check(self)
         own = methods.get(self.method).Settings
         if type(self.settings) is not own:
-            raise RecipeError(f"settings={self.settings!r} are not those of method={self.method!r}")
-        assert self.all_epochs >= self.epochs
+            raise RecipeError(
+                f"settings={self.settings!r} are not those of method={self.method!r}: take recipe.replace(method=...)"
+            )
+        methods.get(self.method).epochs(self.settings, self.epochs)  # an error if they are too few for the method
 
     @property
     def all_epochs(self) -> int:
@@ -102,14 +104,14 @@ def fields_of(method: str) -> dict[str, Field[Any]]:
 def all_fields() -> dict[str, Field[Any]]:
     """The settings of all methods of the package: the flags of `ssvi train`."""
     everything = dict(COMMON)
-    for name in methods.NAMES:
-        everything = dict(settings_fields(methods.get(name).Settings)) | everything
-    order = [*COMMON, *(name for name in everything if name not in COMMON)]
-    return {name: everything[name] for name in order}
+    for method in methods.NAMES:
+        for name, about in settings_fields(methods.get(method).Settings).items():
+            everything.setdefault(name, about)
+    return everything
 
 
 def from_mapping(values: Mapping[str, Any]) -> Recipe:
-    """A recipe from names and values. Those not given have their defaults; those of other methods are passed over."""
+    """A recipe from names and values. Those not given have their defaults; those of other methods are ignored."""
     method = values.get("method", COMMON["method"].default)
     known, elsewhere = fields_of(method), all_fields()
     for key in values:

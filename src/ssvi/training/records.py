@@ -35,7 +35,7 @@ def without_defaults(record: Any) -> Any:
 
 
 def from_plain(kind: type[T], values: Any) -> T:
-    """The record of this type. Fields that are missing have their defaults, unknown ones are passed over."""
+    """The record of this type. Fields that are missing have their defaults, unknown ones are ignored."""
     try:
         return msgspec.convert(values, kind)
     except msgspec.ValidationError as error:

@@ -25,10 +25,11 @@ from ssvi.training.run_folder import RunFolder
 from ssvi.training.signals import on_stop_signal
 
 EVALUATION_BATCH = 500
+"""Images that pass through the network at once when it is evaluated."""
 
 
-def _ignore(numbers: object) -> None:
-    """Nobody watches the run."""
+def ignore(numbers: object) -> None:
+    """Do nothing with the numbers of a step or an epoch: nothing shows them."""
 
 
 @dataclass
@@ -60,7 +61,7 @@ class Run:
         return self.progress.epoch >= self.recipe.all_epochs
 
     def train(
-        self, on_step: Callable[[StepNumbers], None] = _ignore, on_epoch: Callable[[EpochLine], None] = _ignore
+        self, on_step: Callable[[StepNumbers], None] = ignore, on_epoch: Callable[[EpochLine], None] = ignore
     ) -> None:
         """Train to the end, or until a signal; the state is saved in both cases."""
         with on_stop_signal(self.stop):
@@ -109,7 +110,7 @@ class Run:
         self.progress.count(loss, nll, work)
 
     def _end_of_epoch(self, pace: Pace) -> EpochLine:
-        """What is looked at, what the method does, the log and the checkpoint."""
+        """Summarise the epoch, let the method do its part, write the log and a checkpoint."""
         progress, validation = self.progress, self.data.batches(self.validation, EVALUATION_BATCH, shuffle=False)
         progress.average_over_processes()
         numbers = pace.numbers(progress, self.training)

@@ -4,6 +4,7 @@
     machine.json        versions, machine, number of processes
     metrics.jsonl       a line per epoch
     checkpoints/        the newest two training states, each sealed with its SHA-256
+    states/             the networks that an ensemble or a sampler keeps
     model.safetensors   the trained network, at the end
     result.json         its numbers on the test set, at the end
 
@@ -17,19 +18,23 @@ import io
 import json
 import os
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import torch
 
 from ssvi.errors import UserError
 from ssvi.training.machine import Origin, origin
 from ssvi.training.progress import EpochLine, epoch_line
-from ssvi.training.recipe import Recipe
+from ssvi.training.recipe import Recipe, RecipeError
 from ssvi.training.recipe_files import parse
 from ssvi.training.records import dumps, from_plain, to_plain
 
 FORMAT = 1
+"""The format of a checkpoint; raised when an older reader could not read it."""
+
 KEPT = 2
+"""How many checkpoints are kept: if the newest is damaged, there is one before it."""
+
 _SEAL = hashlib.sha256().digest_size
 
 
@@ -59,15 +64,18 @@ class RunFolder:
             self._write("machine.json", dumps(origin(processes)).encode())
             self._write("recipe.toml", recipe.to_toml().encode())
         except OSError as error:
-            raise RunError(f"{self.path} cannot be written: {error}") from error
+            raise RunError(f"{self.path} cannot be written: {error}. Choose another folder with --out") from error
 
     @property
     def recipe(self) -> Recipe:
         """The resolved recipe of the run."""
         file = self.path / "recipe.toml"
         if not file.is_file():
-            raise RunError(f"{self.path} is not a run folder: it has no recipe.toml")
-        return parse(file.read_text(), str(file))
+            raise RunError(f"{self.path} is not a run folder: it has no recipe.toml. Name a folder of `ssvi train`")
+        try:
+            return parse(file.read_text(), str(file))
+        except RecipeError as error:
+            raise RunError(f"{self.path}: recipe.toml is damaged or of another version of ssvi: {error}") from error
 
     @property
     def origin(self) -> Origin:
@@ -109,7 +117,7 @@ class RunFolder:
 
     def log(self, line: EpochLine) -> None:
         """Append an epoch to the metrics."""
-        with self._open("metrics.jsonl", "ab") as file:
+        with open(self.path / "metrics.jsonl", "ab") as file:
             file.write(_json_line(line))
             _to_disk(file)
 
@@ -134,15 +142,17 @@ class RunFolder:
 
     def _write(self, name: str, content: bytes) -> Path:
         target = self.path / name
-        part = target.with_name(target.name + ".part")
-        with self._open(str(part.relative_to(self.path)), "wb") as file:
-            file.write(content)
-            _to_disk(file)
-        os.replace(part, target)
+        write_whole(target, content)
         return target
 
-    def _open(self, name: str, mode: str) -> Any:
-        return open(self.path / name, mode)
+
+def write_whole(target: Path, content: bytes) -> None:
+    """Write a file under another name, then rename it: a kill at any moment leaves the old file or the new one."""
+    part = target.with_name(target.name + ".part")
+    with part.open("wb") as file:
+        file.write(content)
+        _to_disk(file)
+    os.replace(part, target)
 
 
 def read_checkpoint(path: Path) -> dict[str, Any]:
@@ -162,6 +172,6 @@ def _json_line(line: EpochLine) -> bytes:
     return json.dumps(to_plain(line)).encode() + b"\n"
 
 
-def _to_disk(file: Any) -> None:
+def _to_disk(file: IO[bytes]) -> None:
     file.flush()
     os.fsync(file.fileno())

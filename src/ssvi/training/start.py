@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -71,14 +72,15 @@ def _make(folder: RunFolder, recipe: Recipe, data_dir: str | Path | None) -> Run
 
 
 def _batches(recipe: Recipe, data: DataSet, train: Split) -> Batches:
-    full = len(train) >= recipe.batch_size  # a last batch that is not full is left out, unless it is the only one
+    fills_a_batch = len(train) >= recipe.batch_size  # else the only batch, which is not full, would be left out
     return data.batches(
-        train, recipe.batch_size, seed=recipe.seed, augment=AUGMENTATIONS[recipe.augment], drop_last=full,
+        train, recipe.batch_size, seed=recipe.seed, augment=AUGMENTATIONS[recipe.augment], drop_last=fills_a_batch,
         rank=distributed.rank(), ranks=distributed.ranks(),
     )  # fmt: skip
 
 
-def _job(folder: RunFolder, recipe: Recipe, data: DataSet, train: Split, steps_per_epoch: int) -> Job:  # type: ignore[type-arg]
+def _job(folder: RunFolder, recipe: Recipe, data: DataSet, train: Split, steps_per_epoch: int) -> Job[Any]:
+    """What the method is told of this run."""
     _, channels, size, _ = data.train.x.shape
 
     def fresh() -> nn.Module:

@@ -23,8 +23,8 @@ class TensorBoard:
         """One point on each curve."""
         for name, value in to_plain(line).items():
             if isinstance(value, dict):
-                for part, number in value.items():
-                    self.writer.add_scalar(f"{name}/{part}", number, line.step)
+                for key, number in value.items():
+                    self.writer.add_scalar(f"{name}/{key}", number, line.step)
             elif name not in ("epoch", "step") and value is not None:
                 self.writer.add_scalar(name, value, line.step)
         self.writer.flush()

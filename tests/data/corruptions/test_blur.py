@@ -38,9 +38,9 @@ def test_convolution_is_torchs(generator):
 
 
 @pytest.mark.parametrize(("degrees", "row", "column"), [(0, 0, -1), (90, -1, 0), (180, 0, 1), (-90, 1, 0)])
-def test_motion_blur_smears_one_way(degrees, row, column):
+def test_blur_along_an_angle_smears_one_way(degrees, row, column):
     """The light of a point falls where the window of another pixel, moving along the angle, finds it."""
-    smeared = blur.motion_blur(point(7, 7), torch.tensor([math.radians(degrees)]), 4, 2.0)[0, 0]
+    smeared = blur.blur_along(point(7, 7), torch.tensor([math.radians(degrees)]), 4, 2.0)[0, 0]
     trace = [smeared[7 + k * row, 7 + k * column].item() for k in range(5)]
     assert [value / trace[0] for value in trace] == pytest.approx([math.exp(-(k**2) / 8) for k in range(5)], rel=1e-4)
     assert smeared[7 - row, 7 - column] == 0

@@ -1,4 +1,4 @@
-"""Weather, and its weather."""
+"""Brightness, and the textures of fog and frost."""
 
 import colorsys
 

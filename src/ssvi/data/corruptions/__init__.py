@@ -32,7 +32,7 @@ _TABLE: dict[str, tuple[Corruption, tuple[Strength, ...]]] = {
     "impulse_noise": (digital.impulse_noise, ((0.01,), (0.02,), (0.03,), (0.05,), (0.07,))),
     "defocus_blur": (blur.defocus_blur, ((0.3, 0.4), (0.4, 0.5), (0.5, 0.6), (1, 0.2), (1.5, 0.1))),
     "glass_blur": (blur.glass_blur, ((0.05, 1), (0.25, 1), (0.4, 1), (0.25, 2), (0.4, 2))),
-    "motion_blur": (blur.moving_blur, ((6, 1), (6, 1.5), (6, 2), (8, 2), (9, 2.5))),
+    "motion_blur": (blur.motion_blur, ((6, 1), (6, 1.5), (6, 2), (8, 2), (9, 2.5))),
     "zoom_blur": (blur.zoom_blur, ((5,), (10,), (15,), (20,), (25,))),
     "snow": (
         weather.snow,

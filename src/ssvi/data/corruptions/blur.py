@@ -38,10 +38,10 @@ def glass_blur(x: Tensor, generator: torch.Generator, sigma: float, rounds: int)
     return gaussian_blur(x, sigma)
 
 
-def moving_blur(x: Tensor, generator: torch.Generator, radius: int, sigma: float) -> Tensor:
+def motion_blur(x: Tensor, generator: torch.Generator, radius: int, sigma: float) -> Tensor:
     """The blur of a camera that moves in a direction within 45 degrees of the horizontal, random for every image."""
     angle = (torch.rand(len(x), generator=generator) - 0.5) * (math.pi / 2)
-    return motion_blur(x, angle, radius, sigma)
+    return blur_along(x, angle, radius, sigma)
 
 
 def zoom_blur(x: Tensor, generator: torch.Generator, percent: int) -> Tensor:
@@ -71,7 +71,7 @@ def gaussian_blur(x: Tensor, sigma: float) -> Tensor:
     return separable(x, *(_gaussian_matrix(size, sigma) for size in x.shape[2:]))
 
 
-def motion_blur(x: Tensor, angle: Tensor, radius: int, sigma: float) -> Tensor:
+def blur_along(x: Tensor, angle: Tensor, radius: int, sigma: float) -> Tensor:
     """Every image blurred to one side along its `angle`: by half a Gaussian, at most 2 * `radius` pixels long."""
     weights = torch.exp(-(torch.arange(2 * radius + 1) ** 2) / (2 * sigma**2))
     weights = weights[weights > 1e-4] / weights.sum()

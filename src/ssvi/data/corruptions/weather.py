@@ -8,10 +8,11 @@ import math
 import torch
 from torch import Tensor
 
-from ssvi.data.corruptions.blur import motion_blur, zoom
+from ssvi.data.corruptions.blur import blur_along, zoom
 from ssvi.data.split import keyed_generator
 
 LUMINANCE = (0.299, 0.587, 0.114)
+"""The shares of red, green and blue in the grey value of a pixel (ITU-R 601)."""
 
 
 def snow(
@@ -30,8 +31,8 @@ def snow(
     flakes = zoom(flakes, size)
     flakes = flakes.masked_fill(flakes < threshold, 0.0).clamp(0, 1)
     angle = -(torch.rand(len(x), generator=generator) + 0.5) * (math.pi / 2)
-    flakes = motion_blur(flakes, angle, radius, sigma)
-    whitened = light * x + (1 - light) * torch.maximum(x, _grey(x) * 1.5 + 0.5)
+    flakes = blur_along(flakes, angle, radius, sigma)
+    whitened = light * x + (1 - light) * torch.maximum(x, grey(x) * 1.5 + 0.5)
     return whitened + flakes + flakes.flip(2, 3)
 
 
@@ -45,7 +46,7 @@ def frost(x: Tensor, generator: torch.Generator, picture: float, ice: float) -> 
     windows = texture.unfold(1, height, 1).unfold(2, width, 1)  # (3, rows, columns, h, w)
     row, column = (torch.randint(side, (n,), generator=generator) for side in windows.shape[1:3])
     crystals = windows[:, row, column].transpose(0, 1)
-    return picture * x + ice * (crystals if channels == 3 else _grey(crystals))
+    return picture * x + ice * (crystals if channels == 3 else grey(crystals))
 
 
 def fog(x: Tensor, generator: torch.Generator, density: float, roughness: float) -> Tensor:
@@ -62,7 +63,8 @@ def brightness(x: Tensor, generator: torch.Generator, more: float) -> Tensor:
     return torch.where(value > 0, x / value * brighter, brighter)
 
 
-def _grey(x: Tensor) -> Tensor:
+def grey(x: Tensor) -> Tensor:
+    """Images (n, 1 or 3, height, width) with one channel: the luminance of coloured ones."""
     if x.shape[1] == 1:
         return x
     return (x * x.new_tensor(LUMINANCE).view(3, 1, 1)).sum(1, keepdim=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import math
 import zlib
 from collections.abc import Sequence
 from functools import partial
@@ -16,8 +17,9 @@ from ssvi.data.corruptions import SEVERITIES, check_severity
 from ssvi.data.split import DataError, Split
 
 SHAPE = (3, 32, 32)
-"""Of the images of CIFAR."""
-PIXELS = 3 * 32 * 32
+"""The shape of an image of CIFAR: channels, height, width."""
+BYTES = math.prod(SHAPE)
+"""The bytes of its pixels."""
 
 
 def read_idx(files: Sequence[Path]) -> Split:
@@ -42,7 +44,7 @@ def _read_idx_array(file: Path, dimensions: int) -> NDArray[np.uint8]:
 
 def read_binary(files: Sequence[Path], *, labels: int) -> Split:
     """Records of `labels` bytes, of which the last is the (fine) class, and 3072 bytes of pixels."""
-    records = np.concatenate([_records(file, labels + PIXELS) for file in files])
+    records = np.concatenate([_records(file, labels + BYTES) for file in files])
     x = torch.from_numpy(np.ascontiguousarray(records[:, labels:])).view(-1, *SHAPE)
     return Split(x, torch.from_numpy(records[:, labels - 1].astype(np.int64)))
 
@@ -54,7 +56,9 @@ read_cifar100 = partial(read_binary, labels=2)
 def _records(file: Path, size: int) -> NDArray[np.uint8]:
     data = np.fromfile(file, np.uint8)
     if not len(data) or len(data) % size:
-        raise DataError(f"{file} has {len(data)} bytes, not a multiple of {size}: it is cut off or of another data set")
+        raise DataError(
+            f"{file} has {len(data)} bytes, not a multiple of {size}: it is cut off or of another data set. Replace it"
+        )
     return data.reshape(-1, size)
 
 
@@ -69,7 +73,7 @@ def read_svhn(files: Sequence[Path]) -> Split:
         content = loadmat(file)
         images, classes = content["X"], content["y"].ravel()
     except Exception as error:  # a damaged file can raise anything
-        raise DataError(f"{file} does not hold images X and classes y: {error!r}") from error
+        raise DataError(f"{file} does not hold images X and classes y: {error!r}. Replace it") from error
     x = np.ascontiguousarray(images.transpose(3, 2, 0, 1))
     return Split(torch.from_numpy(x), torch.from_numpy(classes.astype(np.int64) % 10))
 
@@ -103,4 +107,4 @@ def _open_array(folder: Path, name: str) -> NDArray[np.generic]:
         known = ", ".join(sorted(p.stem for p in folder.glob("*.npy"))) or "no arrays at all"
         raise DataError(f"{path} does not exist; {folder} has {known}") from None
     except (OSError, ValueError) as error:
-        raise DataError(f"{path} is not a readable array: {error}") from error
+        raise DataError(f"{path} is not a readable array: {error}. Replace it") from error
