@@ -62,6 +62,33 @@ def test_settings_that_the_library_refuses_are_a_sentence_too(words, message, st
     assert_one_line(message, *stopped(*words))
 
 
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"\xff", "cannot be read as text"),
+        (b"method = 3", "method='3' must be one of"),
+        (b'[tool.poetry]\nname = "x"', "unknown table [tool]"),
+    ],
+)
+def test_a_file_that_is_no_recipe_is_a_sentence(content, message, stopped, tmp_path):
+    (tmp_path / "mine.toml").write_bytes(content)
+    assert_one_line(message, *stopped("train", "mine.toml"))
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["train", "--method", "vi", "--density", ".5"], "method 'vi' does not use 'density': leave it out"),
+        (["compare", "digits", "--methods", "rigl", "--h0", ".3"], "none of rigl uses --h0"),
+        (["tune", "digits", "--methods", "rigl", "--validation", "0"], "validation=0.0: tuning compares"),
+    ],
+    **IDS,
+)
+def test_what_would_be_ignored_is_refused(words, message, stopped, tmp_path):
+    assert_one_line(message, *stopped(*words))
+    assert list(tmp_path.iterdir()) == [], "nothing was made"
+
+
 def assert_one_line(message: str, code: int, said: str) -> None:
     """An error for the user: its line, the code 1, and no traceback."""
     assert code == 1

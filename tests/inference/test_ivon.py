@@ -272,3 +272,11 @@ def test_mistakes_are_named(changes, message):
         ssvi.IVON(bnn, **({"train_size": 10} | changes))
     with pytest.raises(ValueError, match="no Gaussian posterior"):
         ssvi.IVON(ssvi.to_bnn(nn.Linear(4, 2), 0.5, point=True), train_size=10)
+
+
+def test_the_start_of_sigma_is_that_of_h0():
+    bnn = ssvi.to_bnn(nn.Linear(4, 2), 0.5, prior_sigma=0.5)
+    ssvi.IVON(bnn, train_size=100, h0=0.2)
+    start = (100 * (0.2 + 1 / (100 * 0.25))) ** -0.5
+    torch.testing.assert_close(bnn.sigma, torch.full((4,), start))
+    assert bnn.posterior.sigma_init.item() == pytest.approx(start), "as `ssvi inspect` and the log have it"

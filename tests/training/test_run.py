@@ -3,6 +3,7 @@
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -266,3 +267,11 @@ def test_a_loss_that_is_not_finite_stops_the_run(tmp_path):
     with pytest.raises(TrainingError, match=r"loss=|nll=|NaN"):
         run.train()
     assert resume(tmp_path / "run")[0].folder.checkpoints()
+
+
+@pytest.mark.parametrize("damage", [b"\xff\n", b"[]\n", b"3\n", b'{"epoch": "x"}\n', b'{"epoch": 4, "st'])
+def test_a_damaged_line_of_the_log_ends_it(damage, whole, tmp_path):
+    folder = shutil.copytree(whole, tmp_path / "run")
+    with open(folder / "metrics.jsonl", "ab") as file:
+        file.write(damage)
+    assert len(RunFolder(folder).metrics()) == 4

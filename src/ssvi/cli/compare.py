@@ -21,7 +21,7 @@ from ssvi.comparison.tuning import tuned_methods
 from ssvi.evaluation import FinishedRun
 from ssvi.methods import NAMES
 from ssvi.report import MOST, write_report
-from ssvi.training.recipe import Recipe, fields_of
+from ssvi.training.recipe import Recipe, RecipeError, fields_of
 from ssvi.training.records import to_plain
 
 SET_HERE = ("method", "density", "seed", "samples")
@@ -58,7 +58,7 @@ def compare_command(
     --json overrides a setting of the recipe, for all runs.
     """
     jobs, folder = jobs or os.cpu_count() or 1, out or Path("compare") / Path(recipe).stem
-    recipes = [_recipe(recipe, method, flags, jobs) for method in _methods(methods)]
+    recipes = _recipes(recipe, _methods(methods), flags, jobs)
     aims = None if densities is None else values_of("--densities", densities, float, "numbers such as 0.05,0.1")
     chosen = values_of("--seeds", seeds, int, "whole numbers such as 0,1,2")
     runs = comparison.plan(recipes, aims, chosen, folder)
@@ -91,7 +91,10 @@ def tune_command(
     """
     jobs, folder = jobs or os.cpu_count() or 1, out or Path("tune") / Path(recipe).stem
     chosen = [method for method in _methods(methods) if method in tuned_methods()]
-    runs = comparison.plan_trials([_recipe(recipe, method, flags, jobs) for method in chosen], folder)
+    recipes = _recipes(recipe, chosen, flags, jobs)
+    if any(not of_method.validation for of_method in recipes):
+        raise RecipeError("validation=0.0: tuning compares its trials on validation images, so keep some, e.g. 0.1")
+    runs = comparison.plan_trials(recipes, folder)
     failures = _train(runs, recipe, jobs, data_dir)
     tuning = comparison.evaluate_trials(runs, failures, samples, data_dir, bar)
     show(to_plain(tuning), as_json, lambda: [_trials(tuning)])
@@ -107,9 +110,17 @@ def _methods(text: str | None) -> list[str]:
     return chosen
 
 
+def _recipes(name: str, methods: Sequence[str], flags: Mapping[str, object], jobs: int) -> list[Recipe]:
+    """The recipe of each method; a flag is for the methods that have the setting, and one of them must."""
+    for key in (key for key, value in flags.items() if value is not None):
+        if not any(key in fields_of(method) for method in methods):
+            raise RecipeError(f"none of {', '.join(methods)} uses --{key.replace('_', '-')}: leave it out")
+    return [_recipe(name, method, flags, jobs) for method in methods]
+
+
 def _recipe(name: str, method: str, flags: Mapping[str, object], jobs: int) -> Recipe:
     """The recipe of a method; several runs at a time have a thread each, unless --threads says otherwise."""
-    own = fields_of(method)  # a flag is for the methods that have the setting
+    own = fields_of(method)
     given = {key: value for key, value in flags.items() if value is not None and key in own}
     return resolve(name, ({"threads": 1} if jobs > 1 else {}) | given | {"method": method})
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from dataclasses import Field
 from pathlib import Path
 from typing import Any, TypeVar
 
 import click
 import torch
 
+from ssvi import methods
 from ssvi.evaluation import FinishedRun
-from ssvi.training.recipe import Recipe, RecipeError, all_fields
+from ssvi.training.recipe import COMMON, Recipe, RecipeError, all_fields, fields_of
 from ssvi.training.recipe_files import load
 
 T = TypeVar("T")
@@ -64,14 +66,28 @@ def recipe_flags(without: Collection[str] = ()) -> Decorator:
 
 
 def _flag(name: str) -> Decorator:
-    default, flag = FIELDS[name].default, "--" + name.replace("_", "-")
-    shown = ",".join(default) if isinstance(default, tuple) else str(default)
-    text = f"{FIELDS[name].metadata['help']} [{shown}]"
+    default, flag, text = FIELDS[name].default, "--" + name.replace("_", "-"), _help(name)
     if isinstance(default, bool):
         return click.option(f"{flag}/--no-{flag[2:]}", name, default=None, help=text)
     if isinstance(default, tuple):
         return click.option(flag, name, default=None, metavar="A,B,...", help=text)
     return click.option(flag, name, type=type(default), default=None, help=text)
+
+
+def _help(name: str) -> str:
+    """What a setting is, and its default in brackets; where methods differ, what it is for each of them."""
+    users: dict[str, list[str]] = {}
+    for method in () if name in COMMON else methods.NAMES:
+        if (about := fields_of(method).get(name)) is not None:
+            users.setdefault(_with_default(about), []).append(method)
+    if len(users) < 2:
+        return _with_default(FIELDS[name])
+    return "; ".join(f"{text} ({', '.join(names)})" for text, names in users.items())
+
+
+def _with_default(about: Field[Any]) -> str:
+    default = about.default
+    return f"{about.metadata['help']} [{','.join(default) if isinstance(default, tuple) else default}]"
 
 
 def resolve(name: str, given: dict[str, Any], sparsity: float | None = None) -> Recipe:

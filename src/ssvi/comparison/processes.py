@@ -33,7 +33,10 @@ class FolderLockedError(RunError):
 
 def start_process(run: PlannedRun, recipe: str, data_dir: Path | None) -> Process:
     """Start or continue the run in a process of its own; an error if another process trains in its folder."""
-    run.path.mkdir(parents=True, exist_ok=True)
+    try:
+        run.path.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise RunError(f"{run.path} cannot be made: {error}; choose another folder with --out") from error
     with open(run.path / "stdout.log", "ab") as log, open(run.path / "stderr.log", "ab") as errors:
         _lock(log, run.path)
         log.truncate(0)

@@ -89,6 +89,7 @@ class IVON(Optimizer):
             wide = torch.promote_types(mu.dtype, torch.float32)
             posterior.rho.requires_grad_(False)  # sigma is written after every step, and has no gradient
             self.state[mu] = {"g": torch.zeros_like(mu, dtype=wide), "h": torch.full_like(mu, h0, dtype=wide)}
+            posterior.sigma_init.copy_(self.sigma(posterior).mean())  # what reports call the start of sigma
             self._write_sigma(posterior)
 
     def _groups(self, bnn: nn.Module, natural: dict[str, Any], plain: dict[str, Any]) -> list[dict[str, Any]]:

@@ -29,7 +29,7 @@ def get(name: str) -> Method:
         return _module(f"ssvi.methods.{name.replace('-', '_')}")
     if "." not in name and not _importable(name):
         raise RecipeError(
-            f"method={name!r} must be one of {', '.join(NAMES)}, or the dotted name of a module of your own"
+            f"method={name!r} must be one of {', '.join(NAMES)}, or a module of your own: is its folder on PYTHONPATH?"
         )
     try:
         return _module(name)

@@ -54,7 +54,7 @@ def word_or_positive(*words: str, zero: bool = False) -> Rule:
     return Rule(holds, f"{quoted} or {'a number, 0 or more' if zero else 'a positive number'}")
 
 
-POSITIVE = Rule(lambda v: 0 < v < math.inf, "positive")
+POSITIVE = Rule(lambda v: 0 < v < math.inf, "positive and finite")
 
 
 def setting(default: Any, text: str, rule: Rule | None = None) -> Any:

@@ -24,7 +24,7 @@ from ssvi.methods.settings import POSITIVE, default_of, setting, share, word_or_
 from ssvi.nn.convert import to_bnn
 from ssvi.nn.layers import kl
 
-ABOUT = About("SSVI, natural gradients", "SSVI trained by IVON", unit="weight", aims_at_density=True)
+ABOUT = About("SSVI, natural gradients", "SSVI trained by IVON", unit="weight", aims_at_density=True, is_ours=True)
 
 
 @dataclass(frozen=True)
@@ -56,24 +56,21 @@ def network(job: Job[Settings]) -> nn.Module:
 class SampledBound:
     """The negative log-likelihood at one theta. The steps of IVON contain the KL, so it is only reported here."""
 
-    def __init__(self, net: nn.Module, temperature: float) -> None:
-        self.net, self.temperature, self._nll = net, temperature, 0.0
+    def __init__(self, net: nn.Module, train_size: int, temperature: float) -> None:
+        self.net, self.train_size, self.temperature = net, train_size, temperature
+        self.terms = Terms(0.0, 0.0, temperature)
 
     def __call__(self, nll: Tensor) -> Tensor:
-        """The mean negative log-likelihood as it is."""
-        self._nll = nll.item()
-        return nll
-
-    @property
-    @torch.no_grad()
-    def terms(self) -> Terms:
-        """NLL and KL; the temperature takes the place of beta."""
-        return Terms(self._nll, kl(self.net).item(), self.temperature)
+        """nll + temperature KL / N, of which only the first term has a gradient; the optimiser has that of the other."""
+        with torch.no_grad():
+            divergence = kl(self.net)
+        self.terms = Terms(nll.item(), divergence.item(), self.temperature)
+        return nll + self.temperature / self.train_size * divergence
 
 
 def loss(job: Job[Settings], net: nn.Module) -> Loss:
     """The negative log-likelihood at the theta of the batch."""
-    return SampledBound(net, job.settings.temperature)
+    return SampledBound(net, job.train_size, job.settings.temperature)
 
 
 def optimizer(job: Job[Settings], net: nn.Module) -> tuple[Optimizer, schedules.Schedule]:

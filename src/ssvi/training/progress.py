@@ -11,7 +11,7 @@ from torch import Tensor
 
 from ssvi.inference import distributed
 from ssvi.methods.job import Training, Work
-from ssvi.training.records import from_plain
+from ssvi.training.records import RecordError, from_plain
 
 
 @dataclass(frozen=True)
@@ -53,8 +53,10 @@ class EpochLine(StepNumbers):
     """Intersection over union of the support with that of the epoch before; None without Bayesian layers."""
 
 
-def epoch_line(values: dict[str, Any]) -> EpochLine:
+def epoch_line(values: Any) -> EpochLine:
     """The record of a line of metrics.jsonl; without validation images the line has an empty dictionary."""
+    if not isinstance(values, dict):
+        raise RecordError(f"not a line of metrics.jsonl: {values!r}")
     return from_plain(EpochLine, values | {"validation": values.get("validation") or None})
 
 

@@ -84,7 +84,7 @@ class Recipe:
         known = fields_of(method)
         for key in changes:
             if key not in known:
-                raise unknown_key(key, known, f" of method {method!r}")
+                raise _not_used(key, method)
         return from_mapping(self.values | changes)
 
     def to_toml(self) -> str:
@@ -112,7 +112,7 @@ def all_fields() -> dict[str, Field[Any]]:
 
 def from_mapping(values: Mapping[str, Any]) -> Recipe:
     """A recipe from names and values. Those not given have their defaults; those of other methods are ignored."""
-    method = values.get("method", COMMON["method"].default)
+    method = str(values.get("method", COMMON["method"].default))
     known, elsewhere = fields_of(method), all_fields()
     for key in values:
         if key not in known and key not in elsewhere:
@@ -130,6 +130,14 @@ def _current(values: Mapping[str, Any]) -> dict[str, Any]:
         return dict(values)
     rest = {key: value for key, value in values.items() if key != "threshold"}
     return rest if threshold == "own" else rest | {"threshold": word_or_number(threshold)}
+
+
+def _not_used(key: str, method: str) -> RecipeError:
+    """The error for a setting of other methods, or of none."""
+    users = [name for name in methods.NAMES if key in fields_of(name)]
+    if not users:
+        return unknown_key(key, fields_of(method))
+    return RecipeError(f"method {method!r} does not use {key!r}: leave it out (it is a setting of {', '.join(users)})")
 
 
 def unknown_key(key: str, known: Mapping[str, Any], where: str = "") -> RecipeError:

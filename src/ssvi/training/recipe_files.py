@@ -13,6 +13,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
+from ssvi import methods
 from ssvi.training.recipe import COMMON, Recipe, RecipeError, fields_of, from_mapping, unknown_key
 
 
@@ -34,7 +35,15 @@ def load(name: str | Path, method: str | None = None) -> Recipe:
             f"did you mean {near[0]!r}?" if near else f"take one of {', '.join(names())}, or the path of a .toml file"
         )
         raise RecipeError(f"recipe {str(name)!r} does not exist: {hint}")
-    return parse(path.read_text(), str(path), method)
+    return read(path, method)
+
+
+def read(path: Path, method: str | None = None) -> Recipe:
+    """The recipe in a file."""
+    try:
+        return parse(path.read_text(encoding="utf-8"), str(path), method)
+    except (OSError, UnicodeDecodeError) as error:
+        raise RecipeError(f"{path} cannot be read as text: {error}") from error
 
 
 def parse(text: str, where: str, method: str | None = None) -> Recipe:
@@ -44,9 +53,11 @@ def parse(text: str, where: str, method: str | None = None) -> Recipe:
     except tomllib.TOMLDecodeError as error:
         raise RecipeError(f"{where} is not TOML: {error}") from error
     tables = {key: values.pop(key) for key, value in list(values.items()) if isinstance(value, dict)}
+    chosen = method or str(values.get("method", COMMON["method"].default))
     for name, table in tables.items():
+        if name not in (*methods.NAMES, chosen):
+            raise RecipeError(f"{where}: unknown table [{name}]; a table is for a method: {', '.join(methods.NAMES)}")
         _check_table(name, table)
-    chosen = method or values.get("method", COMMON["method"].default)
     return from_mapping(values | {"method": chosen} | tables.get(chosen, {}))
 
 

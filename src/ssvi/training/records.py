@@ -39,7 +39,7 @@ def from_plain(kind: type[T], values: Any) -> T:
     try:
         return msgspec.convert(values, kind)
     except msgspec.ValidationError as error:
-        raise RecordError(f"not a {kind.__name__}: {error}") from error
+        raise RecordError(f"not a valid {kind.__name__}: {error}") from error
 
 
 def dumps(record: Any) -> str:

@@ -26,7 +26,7 @@ from ssvi.errors import UserError
 from ssvi.training.machine import Origin, origin
 from ssvi.training.progress import EpochLine, epoch_line
 from ssvi.training.recipe import Recipe, RecipeError
-from ssvi.training.recipe_files import parse
+from ssvi.training.recipe_files import read
 from ssvi.training.records import dumps, from_plain, to_plain
 
 FORMAT = 1
@@ -73,7 +73,7 @@ class RunFolder:
         if not file.is_file():
             raise RunError(f"{self.path} is not a run folder: it has no recipe.toml. Name a folder of `ssvi train`")
         try:
-            return parse(file.read_text(), str(file))
+            return read(file)
         except RecipeError as error:
             raise RunError(f"{self.path}: recipe.toml is damaged or of another version of ssvi: {error}") from error
 
@@ -125,7 +125,7 @@ class RunFolder:
         """The epochs so far; a line that a kill cut short is not one."""
         file = self.path / "metrics.jsonl"
         lines = []
-        for text in file.read_text().splitlines() if file.exists() else []:
+        for text in file.read_text(errors="replace").splitlines() if file.exists() else []:
             try:
                 lines.append(epoch_line(json.loads(text)))
             except ValueError:
