@@ -71,6 +71,7 @@ def training_bar(run: Run) -> Iterator[Watch]:
     def epoch(line: EpochLine) -> None:
         nonlocal validation
         validation = f"  val {line.validation.accuracy:.2%}" if line.validation else ""
+        step(line)  # the bar shows the validation of this epoch, also after the last one
         if not console.is_terminal:
             click.echo(f"epoch {line.epoch + 1}: loss {line.loss:.4f}, NLL {line.nll:.4f}{validation}")
 
