@@ -186,6 +186,7 @@ def python_version(tmp_path):
 
 def test_the_pickle_of_these_tests_would_be_noticed(tmp_path, python_version):
     pickle.loads((python_version / "train").read_bytes())
+    assert (tmp_path / "unpickled").is_dir(), "reading it leaves a trace"
     (tmp_path / "unpickled").rmdir()
 
 
