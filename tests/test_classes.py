@@ -5,7 +5,10 @@ import inspect
 import pkgutil
 from types import ModuleType
 
+import torch
+
 import ssvi
+from ssvi.inference.samplers import SGLD
 
 
 def modules() -> list[ModuleType]:
@@ -18,7 +21,9 @@ def overridden(kind: type, package: str = "ssvi") -> list[str]:
     """The members of a class that stand in place of one that a class of the package has implemented already."""
     members = {n: m for n, m in vars(kind).items() if inspect.isfunction(m) or isinstance(m, (property, classmethod))}
     doubles = []
-    for name in (n for n in members if not n.startswith("__")):
+    # torch wraps the `step` of an optimiser's class when the first object is made, and marks the wrapper
+    own = [name for name, m in members.items() if not name.startswith("__") and not getattr(m, "hooked", False)]
+    for name in own:
         above = [base for base in kind.__mro__[1:] if name in vars(base) and base.__module__.startswith(package)]
         if above and not getattr(vars(above[0])[name], "__isabstractmethod__", False):
             doubles.append(f"{kind.__module__}.{kind.__qualname__}.{name} of {above[0].__qualname__}")
@@ -26,6 +31,7 @@ def overridden(kind: type, package: str = "ssvi") -> list[str]:
 
 
 def test_nothing_concrete_is_overridden():
+    SGLD([torch.nn.Parameter(torch.zeros(1))], 0.1, train_size=1)  # as any other test may have done
     kinds = {kind for module in modules() for _, kind in inspect.getmembers(module, inspect.isclass)}
     assert len(kinds) > 100
     assert [line for kind in kinds if kind.__module__.startswith("ssvi") for line in overridden(kind)] == []
