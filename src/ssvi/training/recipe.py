@@ -42,6 +42,7 @@ class Recipe:
     validation: float = setting(
         0.1, "share of the training set kept for validation", share("the images", high_open=True)
     )
+    examples: int = setting(0, "training examples used, the same share of every class; 0: all of them", at_least(0))
     augment: str = setting("none", "'none', 'crop-flip' or 'crop'", one_of(AUGMENTATIONS))
     model: str = setting("lenet", "mlp, lenet, resnet18, resnet20, or your own as package.module:function")
     width: int = setting(0, "width of the network; 0 is its usual one", at_least(0))

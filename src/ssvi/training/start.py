@@ -56,9 +56,7 @@ def _make(folder: RunFolder, recipe: Recipe, data_dir: str | Path | None) -> Run
         torch.set_num_threads(recipe.threads)
     data = load(recipe.data, data_dir)
     torch.manual_seed(recipe.seed)
-    train, validation = (
-        data.split_validation(recipe.validation, recipe.seed) if recipe.validation else (data.train, data.test[:0])
-    )
+    train, validation = _splits(recipe, data)
     batches = _batches(recipe, data, train)
     method = methods.get(recipe.method)
     try:
@@ -69,6 +67,16 @@ def _make(folder: RunFolder, recipe: Recipe, data_dir: str | Path | None) -> Run
     torch.manual_seed(recipe.seed + distributed.rank())  # the noise of each process is its own
     progress = Progress(indices=epoch_end.indices(training.net))
     return Run(folder, recipe, data, validation, batches, method, training, forward, progress, distributed.ranks())
+
+
+def _splits(recipe: Recipe, data: DataSet) -> tuple[Split, Split]:
+    """The images for training and for validation. The latter do not depend on how many of the others are used."""
+    train, validation = data.split_validation(recipe.validation, recipe.seed)
+    if recipe.examples > len(train):
+        raise RecipeError(f"examples={recipe.examples} are more than the {len(train)} that validation leaves")
+    if 0 < recipe.examples < len(train):
+        _, train = train.split(recipe.examples / len(train), recipe.seed)
+    return train, validation
 
 
 def _batches(recipe: Recipe, data: DataSet, train: Split) -> Batches:
