@@ -25,6 +25,15 @@ def cosine(start: float, *, steps: int, stop: float = 0.0) -> Schedule:
     return lambda step: stop + (start - stop) * 0.5 * (1.0 + math.cos(math.pi * min(step / steps, 1.0)))
 
 
+def warmed_up(schedule: Schedule, *, steps: int) -> Schedule:
+    """The schedule times min(1, (step + 1) / steps): the first `steps` steps rise in a straight line.
+
+    With torch's schedulers: LambdaLR(optimizer, warmed_up(cosine(1.0, steps=1000), steps=100)).
+    """
+    _check_steps(steps)
+    return lambda step: schedule(step) * min(1.0, (step + 1) / steps)
+
+
 def stepwise(schedule: Schedule, unit: int) -> Schedule:
     """The same value for `unit` steps at a time: that of the first of them."""
     return lambda step: schedule(step // unit * unit)

@@ -17,7 +17,7 @@ prior included, so there is no beta to choose.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -26,10 +26,14 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from ssvi.inference import distributed
+from ssvi.inference.ivon_settings import check_numbers, parameter_groups
 from ssvi.inference.loss import check_train_size
 from ssvi.nn.layers import gaussians
 from ssvi.nn.posterior import SparseGaussian
 from ssvi.nn.sparse import SparsePosterior
+
+H_MIN = 0.01
+"""The least start of h that is taken from sigma: below it the first steps would be too long."""
 
 
 class IVON(Optimizer):
@@ -46,16 +50,18 @@ class IVON(Optimizer):
     it as any other optimiser: a fresh weight starts with the mean h of its layer.
 
     Args:
-        bnn: a network from `to_bnn`; its sigma is set from `h0` here, and its `sigma_init` plays no part.
+        bnn: a network from `to_bnn`.
         train_size: N, the number of examples in the training set.
         lr: of the natural gradient; torch's schedulers change it. 0.1 to 0.4, with a warm-up and a cosine to 0.
-        h0: the start of h, 0.05 to 0.5: about the curvature that training will find. Rather too large than too small,
-            and on little data 0.5 or more: where sigma is too large at the start, nothing is learnt.
+        h0: the start of h. By default it is what gives every layer the sigma that it has: the start by fan-in of
+            `to_bnn`, or what an earlier training has found.
         betas: b1 of the momentum and b2 of the curvature.
         temperature: 1 is the bound; below 1 sigma is smaller, a cold posterior.
         clip_radius: no weight moves by more than lr times this in a step.
         rest_lr: learning rate of the parameters that are not Bayesian: biases, normalisation, deterministic layers.
         rest_momentum: their momentum.
+        groups: names or shell patterns of layers with an lr, betas or clip_radius of their own, for example
+            {"head*": {"lr": 0.05}}. Each is one of torch's parameter groups.
     """
 
     def __init__(
@@ -64,45 +70,49 @@ class IVON(Optimizer):
         lr: float = 0.2,
         *,
         train_size: int,
-        h0: float = 0.5,
+        h0: float | None = None,
         betas: tuple[float, float] = (0.9, 0.9999),
         temperature: float = 1.0,
         clip_radius: float = math.inf,
         rest_lr: float = 0.1,
         rest_momentum: float = 0.9,
+        groups: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         check_train_size(train_size)
-        _check({"h0": h0, "temperature": temperature, "clip_radius": clip_radius}, lambda v: v > 0, "positive")
-        _check({"lr": lr, "rest_lr": rest_lr}, lambda v: 0 <= v < math.inf, "a finite number, 0 or more")
-        shares = {"betas[0]": betas[0], "betas[1]": betas[1], "rest_momentum": rest_momentum}
-        _check(shares, lambda v: 0 <= v < 1, "in [0, 1): the share of a running average that a step keeps")
-        self.train_size, self.temperature, self.h0 = train_size, temperature, h0
+        check_numbers(
+            positive={"h0": 1.0 if h0 is None else h0, "temperature": temperature, "clip_radius": clip_radius},
+            rates={"lr": lr, "rest_lr": rest_lr},
+            shares={"betas[0]": betas[0], "betas[1]": betas[1], "rest_momentum": rest_momentum},
+        )
+        self.train_size, self.temperature = train_size, temperature
         self._posteriors = {posterior.mu: posterior for posterior in gaussians(bnn).values()}
         if not self._posteriors:
             raise ValueError("bnn has no Gaussian posterior: convert your network with ssvi.to_bnn(net, density=...)")
+        self._h0: dict[nn.Parameter, float] = {}
         self._h_hat: dict[nn.Parameter, Tensor] = {}
         self._samples = 0
         natural = {"kind": "mu", "lr": lr, "betas": betas, "clip_radius": clip_radius, "step": 0}
         plain = {"kind": "rest", "lr": rest_lr, "momentum": rest_momentum}
-        super().__init__(self._groups(bnn, natural, plain), {"lr": lr})
+        super().__init__(parameter_groups(bnn, natural, plain, groups or {}), {"lr": lr})
         for mu, posterior in self._posteriors.items():
             wide = torch.promote_types(mu.dtype, torch.float32)
             posterior.rho.requires_grad_(False)  # sigma is written after every step, and has no gradient
-            self.state[mu] = {"g": torch.zeros_like(mu, dtype=wide), "h": torch.full_like(mu, h0, dtype=wide)}
+            h = self._h_of_sigma(posterior).to(wide) if h0 is None else torch.full_like(mu, h0, dtype=wide)
+            self.state[mu] = {"g": torch.zeros_like(mu, dtype=wide), "h": h}
+            self._h0[mu] = h.mean().item()
             posterior.sigma_init.copy_(self.sigma(posterior).mean())  # what reports call the start of sigma
             self._write_sigma(posterior)
-
-    def _groups(self, bnn: nn.Module, natural: dict[str, Any], plain: dict[str, Any]) -> list[dict[str, Any]]:
-        """mu, by natural gradients, and everything else that is trained, by SGD."""
-        bayesian = {id(p) for posterior in self._posteriors.values() for p in (posterior.mu, posterior.rho)}
-        rest = [p for p in bnn.parameters() if id(p) not in bayesian and p.requires_grad]
-        groups = [natural | {"params": list(self._posteriors)}]
-        return [*groups, plain | {"params": rest}] if rest else groups
 
     def sigma(self, posterior: SparseGaussian) -> Tensor:
         """1 / sqrt(lambda (h + delta)) of the live weights."""
         h = self.state[posterior.mu]["h"]
         return (self.train_size / self.temperature * (h + self._delta(posterior))).rsqrt()
+
+    @torch.no_grad()
+    def _h_of_sigma(self, posterior: SparseGaussian) -> Tensor:
+        """The h that gives the present sigma, but at least `H_MIN`: a step divides by h + delta."""
+        h = self.temperature / (self.train_size * posterior.sigma2) - self._delta(posterior)
+        return h.clamp_min(H_MIN)
 
     def _delta(self, posterior: SparseGaussian) -> float:
         return 1.0 / (self.train_size * posterior.prior_sigma**2)
@@ -189,11 +199,5 @@ class IVON(Optimizer):
         """After an update of gamma: the weights at the places `fresh` (a mask) get the mean h of those that stayed."""
         if isinstance(posterior, SparseGaussian) and posterior.mu in self.state:
             h = self.state[posterior.mu]["h"]
-            h[fresh] = self.h0 if fresh.all() else h[~fresh].mean()
+            h[fresh] = self._h0[posterior.mu] if fresh.all() else h[~fresh].mean()
             self._write_sigma(posterior)
-
-
-def _check(values: dict[str, float], holds: Callable[[float], bool], must: str) -> None:
-    for name, value in values.items():
-        if not holds(value):
-            raise ValueError(f"{name}={value!r} must be {must}")

@@ -20,7 +20,7 @@ from ssvi.methods import common
 from ssvi.methods.base import About
 from ssvi.methods.groups import Allocation, Conversion, Selection, Support
 from ssvi.methods.job import AfterStep, Job, Loss
-from ssvi.methods.settings import POSITIVE, default_of, setting, share, word_or_number
+from ssvi.methods.settings import POSITIVE, at_least, default_of, setting, share, word_or_number
 from ssvi.nn.convert import to_bnn
 from ssvi.nn.layers import kl
 
@@ -32,7 +32,7 @@ class Settings(Selection, Conversion, Allocation, Support):
     """A sparse Gaussian posterior, its natural gradients, and the updates of gamma."""
 
     prior_sigma: float = setting(default_of(to_bnn, "prior_sigma"), "standard deviation of the prior", POSITIVE)
-    h0: float = setting(default_of(IVON, "h0"), "start of the curvature h", POSITIVE)
+    h0: float = setting(0.0, "start of the curvature h; 0 takes it from the start of sigma", at_least(0))
     b2: float = setting(
         default_of(IVON, "betas")[1], "share of the curvature kept in a step", share("h", high_open=True)
     )
@@ -77,11 +77,11 @@ def optimizer(job: Job[Settings], net: nn.Module) -> tuple[Optimizer, schedules.
     """IVON, with a learning rate that rises in the warm-up and falls to 0 as a cosine."""
     settings = job.settings
     ivon = IVON(
-        net, job.lr, train_size=job.train_size, h0=settings.h0, betas=(default_of(IVON, "betas")[0], settings.b2),
+        net, job.lr, train_size=job.train_size, h0=settings.h0 or None, betas=(default_of(IVON, "betas")[0], settings.b2),
         temperature=settings.temperature, rest_lr=settings.rest_lr,
     )  # fmt: skip
-    fall, rise = schedules.cosine(1.0, steps=job.steps), max(1, round(settings.warmup * job.steps))
-    return ivon, lambda step: fall(step) * min(1.0, (step + 1) / rise)
+    rise = max(1, round(settings.warmup * job.steps))
+    return ivon, schedules.warmed_up(schedules.cosine(1.0, steps=job.steps), steps=rise)
 
 
 def after_step(job: Job[Settings], net: nn.Module, optimizer: Optimizer, loss: Loss) -> AfterStep:

@@ -1,0 +1,58 @@
+"""The settings of IVON: their limits, and the parameter groups that hold them.
+
+mu of each layer moves by natural gradients, and everything else by SGD beside them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from torch import nn
+
+from ssvi.nn.conversion_rules import matching
+from ssvi.nn.layers import gaussians
+
+Group = dict[str, Any]
+"""A parameter group of torch: "params", and the settings of their steps."""
+
+
+def check_numbers(positive: Mapping[str, float], rates: Mapping[str, float], shares: Mapping[str, float]) -> None:
+    """An error that names the first setting, by its name and value, that is out of its range."""
+    _check(positive, lambda v: v > 0, "positive")
+    _check(rates, lambda v: 0 <= v < math.inf, "a finite number, 0 or more")
+    _check(shares, lambda v: 0 <= v < 1, "in [0, 1): the share of a running average that a step keeps")
+
+
+def _check(values: Mapping[str, float], holds: Callable[[float], bool], must: str) -> None:
+    for name, value in values.items():
+        if not holds(value):
+            raise ValueError(f"{name}={value!r} must be {must}")
+
+
+def parameter_groups(bnn: nn.Module, natural: Group, plain: Group, own: Mapping[str, Mapping[str, Any]]) -> list[Group]:
+    """One natural group for the layers without settings of their own, one for each pattern of `own`, and the rest.
+
+    Args:
+        natural: the settings of a natural step.
+        plain: the settings of the steps of the rest.
+        own: names or patterns of layers, each with settings that differ from `natural`. The first that matches counts.
+    """
+    posteriors = gaussians(bnn)
+    left = dict(posteriors)
+    groups = []
+    for pattern, settings in own.items():
+        _check_own(pattern, settings, natural)
+        chosen = [left.pop(name).mu for name in matching(posteriors, [pattern], "groups") if name in left]
+        groups.append(natural | dict(settings) | {"params": chosen})
+    groups.insert(0, natural | {"params": [posterior.mu for posterior in left.values()]})
+    bayesian = {id(p) for posterior in posteriors.values() for p in (posterior.mu, posterior.rho)}
+    groups.append(plain | {"params": [p for p in bnn.parameters() if id(p) not in bayesian and p.requires_grad]})
+    return [group for group in groups if group["params"]]
+
+
+def _check_own(pattern: str, settings: Mapping[str, Any], natural: Group) -> None:
+    for name in settings:
+        if name not in natural or name in ("kind", "step"):
+            raise ValueError(f"groups[{pattern!r}] has {name!r}: a group of layers may set lr, betas and clip_radius")

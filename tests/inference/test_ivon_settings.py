@@ -1,0 +1,134 @@
+"""IVON in the loops of users: parameter groups, schedulers, clipping, autocast, and the start of h."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+from torch.optim.lr_scheduler import LambdaLR
+
+import ssvi
+
+
+def network() -> nn.Module:
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 3))
+    return ssvi.to_bnn(net, 0.5, prior_sigma=0.5, sigma_init=0.05)
+
+
+def batch() -> tuple[torch.Tensor, torch.Tensor]:
+    generator = torch.Generator().manual_seed(1)
+    x = torch.randn(32, 6, generator=generator)
+    return x, (x[:, 0] > 0).long()
+
+
+def step(bnn: nn.Module, optimizer: ssvi.IVON) -> None:
+    x, y = batch()
+    with optimizer.sampled():
+        F.cross_entropy(bnn(x), y).backward()
+    optimizer.step()
+
+
+def test_h_starts_where_sigma_is_that_of_the_network():
+    bnn = network()
+    optimizer = ssvi.IVON(bnn, train_size=100)
+    for layer in (bnn[0], bnn[2]):
+        torch.testing.assert_close(layer.sigma, torch.full_like(layer.mu, 0.05))
+        h = optimizer.state[layer.mu]["h"]
+        torch.testing.assert_close(100 * (h + 1 / (100 * 0.25)), torch.full_like(h, 1 / 0.05**2))
+
+
+def test_a_trained_posterior_keeps_its_sigma():
+    bnn = network()
+    with torch.no_grad():
+        bnn[0].posterior.rho.uniform_(-0.1, 0.0)
+    before = bnn[0].sigma.clone()
+    ssvi.IVON(bnn, train_size=100)
+    torch.testing.assert_close(bnn[0].sigma, before)
+
+
+def test_a_group_has_its_own_rate_and_the_others_the_common_one():
+    bnn = network()
+    optimizer = ssvi.IVON(bnn, 0.1, train_size=100, groups={"2": {"lr": 0.0}})
+    assert [len(group["params"]) for group in optimizer.param_groups] == [1, 1, 2]
+    first, last = bnn[0].mu.detach().clone(), bnn[2].mu.detach().clone()
+    step(bnn, optimizer)
+    assert not torch.equal(bnn[0].mu, first)
+    assert torch.equal(bnn[2].mu, last), "its lr is 0"
+
+
+def test_every_layer_may_be_in_a_group_and_the_first_pattern_counts():
+    bnn = network()
+    optimizer = ssvi.IVON(bnn, train_size=100, groups={"2": {"lr": 0.3}, "*": {"betas": (0.8, 0.99)}})
+    settings = [(group["lr"], group.get("betas")) for group in optimizer.param_groups]
+    assert settings == [(0.3, (0.9, 0.9999)), (0.2, (0.8, 0.99)), (0.1, None)]
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        ({"head": {"lr": 0.1}}, "groups='head' matches no layer"),
+        ({"0": {"momentum": 0.1}}, r"groups\['0'\] has 'momentum'"),
+    ],
+)
+def test_mistakes_in_groups_are_named(groups, message):
+    with pytest.raises(ValueError, match=message):
+        ssvi.IVON(network(), train_size=100, groups=groups)
+
+
+def test_our_schedules_serve_in_torchs_scheduler():
+    bnn = network()
+    optimizer = ssvi.IVON(bnn, 0.2, train_size=100, groups={"2": {"lr": 0.4}})
+    scheduler = LambdaLR(optimizer, ssvi.schedules.warmed_up(ssvi.schedules.constant(1.0), steps=4))
+    rates = []
+    for _ in range(5):
+        rates.append([group["lr"] for group in optimizer.param_groups])
+        step(bnn, optimizer)
+        scheduler.step()
+    torch.testing.assert_close(
+        torch.tensor(rates), torch.tensor([[0.2, 0.4, 0.1]]) * torch.tensor([[1, 2, 3, 4, 4]]).T / 4
+    )
+
+
+def test_no_weight_moves_further_than_the_clip_radius():
+    bnn = network()
+    optimizer = ssvi.IVON(bnn, 0.5, train_size=100, clip_radius=1e-3)
+    before = bnn[0].mu.detach().clone()
+    step(bnn, optimizer)
+    moved = (bnn[0].mu - before).abs()
+    assert 0.9 * 5e-4 < moved.max() <= 5e-4 * (1 + 1e-3)
+
+
+def test_clipped_gradients_make_smaller_steps():
+    """torch's clipping works between the backward pass and the step: mu.grad is where torch expects it."""
+
+    def moved(limit: float) -> float:
+        bnn, (x, y) = network(), batch()
+        optimizer = ssvi.IVON(bnn, 0.1, train_size=10**8, h0=0.5)
+        before = bnn[0].mu.detach().clone()
+        torch.manual_seed(3)
+        with optimizer.sampled():
+            F.cross_entropy(bnn(x), y).backward()
+        nn.utils.clip_grad_norm_(bnn.parameters(), limit)
+        optimizer.step()
+        return (bnn[0].mu - before).norm().item()
+
+    assert moved(1e-3) < 0.01 * moved(1e9)
+
+
+def test_autocast_trains_float32_parameters_like_float32():
+    """A deterministic layer gives bfloat16 to the Bayesian one after it; mu, g and h stay float32."""
+    last = []
+    for enabled in (False, True):
+        torch.manual_seed(0)
+        net = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 3))
+        bnn, (x, y) = ssvi.to_bnn(net, 0.5, skip=["0"], prior_sigma=0.5, sigma_init=0.05), batch()
+        optimizer = ssvi.IVON(bnn, 0.05, train_size=len(x))
+        for _ in range(20):
+            with optimizer.sampled(), torch.autocast("cpu", torch.bfloat16, enabled=enabled):
+                F.cross_entropy(bnn(x), y).backward()
+            optimizer.step()
+        assert all(value.dtype == torch.float32 for value in optimizer.state[bnn[2].mu].values())
+        last.append(bnn[2].mu.detach())
+    exact, rounded = last
+    assert not torch.equal(exact, rounded), "autocast was not in effect"
+    torch.testing.assert_close(rounded, exact, rtol=0.05, atol=0.02)
