@@ -63,7 +63,7 @@ def numbered_thetas(bnn: nn.Module, samples: int, statistics: Fitted, seed: int 
     if samples > known:
         raise SamplesError(
             f"samples={samples} are more than the {known} thetas that BatchNorm has statistics for: take at most {known}, "
-            f"or compute more with fit_batchnorm(bnn, batches, samples={samples})"
+            f"or compute more by fit_batchnorm(bnn, batches, samples={samples}), or by a run with samples = {samples}"
         )
     return (at_theta(bnn, (seed * samples + n) % known, statistics) for n in range(samples))
 
