@@ -40,7 +40,10 @@ def at_mean(bnn: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def as_pinned(net: nn.Module) -> Iterator[None]:
-    """Inside `at_mean` that was entered in training mode: BatchNorm has the statistics for theta = mu from here on."""
+    """Inside, BatchNorm has the statistics for theta = mu if the network is at its mean now.
+
+    For code that calls `eval()` inside `at_mean`: there the network may have been in training mode when `at_mean` began.
+    """
     at_mu = any(tensor.pins_at_mean and tensor.pinned is None for tensor in random_tensors(net))
     with in_use(fitted(net) if at_mu else {}, 0):
         yield

@@ -19,7 +19,7 @@ def fingerprint(net: nn.Module) -> int:
 
     Integers are added without rounding, so the number depends neither on threads nor on the device. Any step of an
     optimiser, update of gamma, pruning or change of the precision changes it. BatchNorm's running statistics do not. It
-    costs about a hundredth of drawing theta.
+    costs a few hundredths of the time of drawing theta once.
     """
     return sum(map(_sum_of_bits, _weights(net))) % 2**63
 
