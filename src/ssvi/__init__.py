@@ -14,10 +14,12 @@ if TYPE_CHECKING:
     from ssvi.inference.loss import ELBO
     from ssvi.inference.predict import predict, predict_samples
     from ssvi.inference.subspace import Move, Subspace, Update
+    from ssvi.nn.at_theta import at_mean
     from ssvi.nn.convert import to_bnn
     from ssvi.nn.deterministic import mean, sample
+    from ssvi.nn.fit_batchnorm import fit_batchnorm
     from ssvi.nn.layers import kl, layers
-    from ssvi.nn.random_tensor import at_mean, at_sample
+    from ssvi.nn.random_tensor import at_sample
     from ssvi.nn.summary import summary
     from ssvi.training.model_file import load, save
 
@@ -36,6 +38,7 @@ __all__ = [
     "baselines",
     "criteria",
     "evaluate",
+    "fit_batchnorm",
     "flops",
     "kernels",
     "kl",
@@ -58,10 +61,12 @@ _HOME = {
     "inference.evaluate": ("Evaluation", "evaluate"),
     "inference.predict": ("predict", "predict_samples"),
     "inference.subspace": ("Move", "Subspace", "Update"),
+    "nn.at_theta": ("at_mean",),
     "nn.convert": ("to_bnn",),
     "nn.deterministic": ("mean", "sample"),
+    "nn.fit_batchnorm": ("fit_batchnorm",),
     "nn.layers": ("kl", "layers"),
-    "nn.random_tensor": ("at_mean", "at_sample"),
+    "nn.random_tensor": ("at_sample",),
     "nn.summary": ("summary",),
     "training.model_file": ("load", "save"),
 }

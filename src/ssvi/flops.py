@@ -20,7 +20,7 @@ from torch import Tensor, nn
 from ssvi.nn.conversion_rules import convertible
 from ssvi.nn.gates import gates
 from ssvi.nn.layers import TWINS, BayesLayer
-from ssvi.nn.random_tensor import at_mean
+from ssvi.nn.random_tensor import pinned_at_mean
 from ssvi.nn.reach import reachable
 
 
@@ -56,7 +56,7 @@ def per_layer(net: nn.Module, x: Tensor) -> list[LayerCost]:
     handles = [m.register_forward_hook(count) for m in counted]
     was_training = net.training
     try:
-        with torch.no_grad(), at_mean(net):  # draws no random number
+        with torch.no_grad(), pinned_at_mean(net):  # draws no random number
             net.eval()  # the count must not touch BatchNorm's statistics
             net(x)
     finally:

@@ -1,12 +1,14 @@
 """Prediction: probabilities averaged over samples of theta or over the networks of a mixture, and their evaluation."""
 
+import copy
+
 import pytest
 import torch
 from torch import nn
 
 import ssvi
 from ssvi import metrics
-from ssvi.inference.predict import Mixture
+from ssvi.inference.predict import Mixture, draw_probabilities
 
 
 def test_predict_averages_probabilities_over_weights_shared_by_the_batch():
@@ -71,3 +73,41 @@ def test_probabilities_are_averaged_and_not_logits():
 def test_a_mixture_of_nothing_is_refused():
     with pytest.raises(ValueError, match="members is empty"):
         Mixture([])
+
+
+def with_statistics(samples: int = 6) -> tuple[nn.Module, torch.Tensor, torch.Tensor]:
+    """A network after `fit_batchnorm`, in training mode, and data for it."""
+    torch.manual_seed(0)
+    bnn = ssvi.to_bnn(nn.Sequential(nn.Linear(6, 8), nn.BatchNorm1d(8), nn.Linear(8, 3)), 0.5, sigma_init=0.3)
+    ssvi.fit_batchnorm(bnn, [torch.randn(64, 6)], samples)
+    return bnn, torch.randn(50, 6), torch.randint(3, (50,))
+
+
+def test_an_evaluation_uses_the_thetas_with_statistics_of_their_own():
+    bnn, x, y = with_statistics()
+    evaluation = ssvi.evaluate(bnn, [(x[:30], y[:30]), (x[30:], y[30:])], samples=4)
+    torch.testing.assert_close(evaluation.outputs.drawn, ssvi.predict_samples(bnn.eval(), x, 4))
+    bare = copy.deepcopy(bnn)
+    del bare[1].per_theta
+    assert not torch.allclose(evaluation.outputs.probs, ssvi.evaluate(bare, [(x, y)], 4).outputs.probs, atol=1e-3)
+
+
+def test_a_seed_chooses_among_them():
+    bnn, x, _ = with_statistics()
+    every = ssvi.predict_samples(bnn.eval(), x, 6)
+    chosen = [draw_probabilities(bnn, x, 2, seed) for seed in range(4)]
+    assert torch.equal(torch.cat(chosen[:3]), every)
+    assert torch.equal(chosen[3], chosen[0])
+    assert torch.equal(draw_probabilities(bnn, x, 4, 1), every[[4, 5, 0, 1]])
+
+
+def test_the_posterior_mean_is_evaluated_with_its_own_statistics_in_any_mode():
+    bnn, x, y = with_statistics()
+    expected = ssvi.evaluate(ssvi.mean(bnn), [(x, y)]).outputs.drawn
+    for mode in (True, False):
+        with ssvi.at_mean(bnn.train(mode)):
+            assert torch.equal(ssvi.evaluate(bnn, [(x, y)]).outputs.drawn, expected)
+    with ssvi.at_sample(bnn.eval(), torch.Generator().manual_seed(4)):  # another theta: the running statistics
+        pinned = ssvi.evaluate(bnn, [(x, y)]).outputs.drawn
+    generator = torch.Generator().manual_seed(4)
+    assert torch.equal(pinned, ssvi.predict_samples(bnn, x, 1, generator=generator))

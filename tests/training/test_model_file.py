@@ -44,6 +44,18 @@ def test_a_users_own_network_comes_back(tmp_path):
         model_file.load(tmp_path / "m.safetensors", net=nn.Linear(6, 6))
 
 
+def test_batchnorms_statistics_of_single_thetas_come_back(tmp_path):
+    bnn, path, x = ssvi.to_bnn(Tied(), 0.4, sigma_init=0.3), tmp_path / "m.safetensors", torch.randn(5, 6)
+    ssvi.fit_batchnorm(bnn, [torch.randn(20, 6)], 3, seed=8)
+    model_file.save(bnn, path)
+    again = model_file.load(path, net=Tied())
+    assert_same(bnn, again)
+    assert torch.equal(ssvi.predict(again, x, 3), ssvi.predict(bnn.eval(), x, 3))
+    del bnn.norm.per_theta
+    model_file.save(bnn, path)
+    assert_same(bnn, model_file.load(path, net=Tied()))
+
+
 @pytest.mark.parametrize("options", [{"density": 1.0}, {"density": 0.3, "keep_dense": ("conv1",), "skip": ("linear",)}])
 def test_dense_and_skipped_layers(options, tmp_path):
     bnn = ssvi.to_bnn(resnet18(width=4), **options)
@@ -75,7 +87,7 @@ def test_files_that_are_not_models(tmp_path):
     with pytest.raises(ModelFileError, match="damaged"):
         model_file.load(path, net=nn.Linear(8, 8))
     save_file(load_file_of(whole, tmp_path), path, {"ssvi": '{"format": 99}'})
-    with pytest.raises(ModelFileError, match="format 99, this version reads 2"):
+    with pytest.raises(ModelFileError, match="format 99, this version reads 2 and 3:"):
         model_file.load(path)
 
 

@@ -11,7 +11,8 @@ from ssvi.evaluation.finished_run import FinishedRun, Track, quiet
 from ssvi.evaluation.results import Estimate, HardImages, ImageAnswer, Reliability, RiskCoverage, RunEvaluation
 from ssvi.inference.evaluate import HEADLINE, Evaluation, Outputs, collect, evaluate_outputs
 from ssvi.inference.predict import Mixture
-from ssvi.nn.random_tensor import at_mean, is_random
+from ssvi.nn.at_theta import at_mean
+from ssvi.nn.random_tensor import is_random
 
 CURVE = 100
 """Points of the risk-coverage curve that are stored."""

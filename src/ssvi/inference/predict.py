@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager
 
 import torch
 from torch import Tensor, nn
 
+from ssvi.errors import UserError
+from ssvi.nn.at_theta import as_pinned, at_theta
 from ssvi.nn.random_tensor import at_sample, is_random
+from ssvi.nn.theta_statistics import Fitted, fitted
+
+Theta = AbstractContextManager[None]
+"""Inside, the network has one theta."""
+
+
+class SamplesError(UserError, ValueError):
+    """More samples of theta than BatchNorm has statistics for."""
 
 
 def softmax(logits: Tensor) -> Tensor:
@@ -30,13 +41,38 @@ def predict_samples(
     Each sample is one theta for the whole batch, as in the paper's evaluation. With `local=True` every activation has
     its own noise instead (local reparameterisation, as in training). `link` maps the network's output to what is
     averaged: softmax for classes; pass `lambda y: y` for regression. Call `bnn.eval()` first if it has BatchNorm.
+
+    After `fit_batchnorm` theta_n is theta number n of the network, the same in every call, with BatchNorm's statistics
+    for that theta. With a `generator` it is a draw from that, for which there are only the running statistics.
     """
     _check_samples(samples)
     if local:
         return torch.stack([link(bnn(x)) for _ in range(samples)])
+    statistics = {} if generator is not None else fitted(bnn)
+    if statistics:
+        return _at_each(numbered_thetas(bnn, samples, statistics), bnn, x, link)
+    return _at_each((at_sample(bnn, generator) for _ in range(samples)), bnn, x, link)
+
+
+def numbered_thetas(bnn: nn.Module, samples: int, statistics: Fitted, seed: int = 0) -> Iterator[Theta]:
+    """`samples` of the K thetas of `fit_batchnorm`. Seed 0 takes the first ones, seed 1 those after them, and so on.
+
+    After the last of the K comes the first, so the sets of two seeds are different ones while K allows it.
+    """
+    known = next(iter(statistics.values())).samples
+    if samples > known:
+        raise SamplesError(
+            f"samples={samples} are more than the {known} thetas that BatchNorm has statistics for: take at most {known}, "
+            f"or compute more by fit_batchnorm(bnn, batches, samples={samples}), or by a run with samples = {samples}"
+        )
+    return (at_theta(bnn, (seed * samples + n) % known, statistics) for n in range(samples))
+
+
+def _at_each(thetas: Iterable[Theta], bnn: nn.Module, x: Tensor, link: Callable[[Tensor], Tensor]) -> Tensor:
+    """The output for each theta, (samples, batch, ...)."""
     drawn = []
-    for _ in range(samples):
-        with at_sample(bnn, generator):
+    for theta in thetas:
+        with theta:
             drawn.append(link(bnn(x)))
     return torch.stack(drawn)
 
@@ -81,13 +117,17 @@ def draw_probabilities(net: nn.Module, x: Tensor, samples: int = 5, seed: int = 
 
     The same seed gives the same thetas for every batch and every data set, so the samples are `samples` fixed networks.
     A network without random weights has one sample: a deterministic one, or a Bayesian one inside `at_mean` or
-    `at_sample`. A mixture has one of each of its networks. Call `net.eval()` first.
+    `at_sample`. A mixture has one of each of its networks. After `fit_batchnorm` the seed chooses among its thetas
+    (`numbered_thetas`). Call `net.eval()` first.
     """
     _check_samples(samples)
     if isinstance(net, Mixture):
         return net.each(x)
     if not is_random(net):
-        return softmax(net(x)).unsqueeze(0)
+        with as_pinned(net):
+            return softmax(net(x)).unsqueeze(0)
+    if statistics := fitted(net):
+        return _at_each(numbered_thetas(net, samples, statistics, seed), net, x, softmax)
     generator = torch.Generator(x.device).manual_seed(seed)
     return predict_samples(net, x, samples, generator=generator)
 

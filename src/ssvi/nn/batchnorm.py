@@ -12,6 +12,8 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from ssvi.nn.random_tensor import at_sample
 
+NO_BATCH = "batches has no batch, so there are no statistics and nothing was changed: pass at least one"
+
 
 @torch.no_grad()
 def recompute_batchnorm(net: nn.Module, batches: Iterable[Tensor], *, generator: torch.Generator | None = None) -> None:
@@ -26,15 +28,15 @@ def recompute_batchnorm(net: nn.Module, batches: Iterable[Tensor], *, generator:
         return
     rest = iter(batches)
     if (first := next(rest, None)) is None:
-        raise ValueError("batches has no batch, so there are no statistics and nothing was changed: pass at least one")
-    with _averaging(net, norms):
+        raise ValueError(NO_BATCH)
+    with averaging(net, norms):
         for x in chain([first], rest):
             with at_sample(net, generator):
                 net(x)
 
 
 @contextmanager
-def _averaging(net: nn.Module, norms: Sequence[_BatchNorm]) -> Iterator[None]:
+def averaging(net: nn.Module, norms: Sequence[_BatchNorm]) -> Iterator[None]:
     """Inside, BatchNorm starts its statistics anew and averages them, and all other modules are in eval mode."""
     modes = {module: module.training for module in net.modules()}
     momenta = {norm: norm.momentum for norm in norms}

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from ssvi.nn.layers import BayesLayer, layers
 from ssvi.nn.posterior import SparsePoint
 from ssvi.nn.sparse import SparsePosterior
+from ssvi.nn.theta_statistics import fitted, remove, settle
 
 Net = TypeVar("Net", bound=nn.Module)
 
@@ -20,20 +21,22 @@ def mean(bnn: Net, *, dense: bool = False) -> Net:
     """A deterministic network with theta = mu, sparse like `bnn` and as fast: its layers hold the live weights alone.
 
     With `dense=True` it is made of torch's own layers with dense weights, zero off the support: for export, and for code
-    that knows nothing of this library.
+    that knows nothing of this library. After `fit_batchnorm` its BatchNorm has the statistics for theta = mu.
     """
-    return _deterministic(bnn, lambda posterior: posterior.mu, dense)
+    net = copy.deepcopy(bnn)
+    settle(fitted(net), row=0)
+    return _deterministic(net, lambda posterior: posterior.mu, dense)
 
 
 def sample(bnn: Net, generator: torch.Generator | None = None, *, dense: bool = False) -> Net:
-    """A deterministic network with one draw theta ~ q; see `mean`."""
-    return _deterministic(bnn, lambda posterior: posterior.sample(generator), dense)
+    """A deterministic network with one draw theta ~ q, and BatchNorm's running statistics; see `mean`."""
+    return _deterministic(copy.deepcopy(bnn), lambda posterior: posterior.sample(generator), dense)
 
 
 @torch.no_grad()
-def _deterministic(bnn: Net, theta_of: Callable[[SparsePosterior], Tensor], dense: bool) -> Net:
-    """A copy in which the weights of every Bayesian layer are the numbers theta_of(posterior)."""
-    net = copy.deepcopy(bnn)
+def _deterministic(net: Net, theta_of: Callable[[SparsePosterior], Tensor], dense: bool) -> Net:
+    """The same network; the weights of every Bayesian layer have become the numbers theta_of(posterior)."""
+    remove(net)  # a network with one theta has no others
     replacements: dict[SparsePosterior, SparsePoint | nn.Parameter] = {}
     for _, layer in list(layers(net)):
         posterior = layer.posterior

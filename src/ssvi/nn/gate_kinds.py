@@ -9,6 +9,7 @@ from torch import Tensor, nn
 
 from ssvi.math import log_uniform
 from ssvi.nn.gates import Gate
+from ssvi.nn.random_tensor import drawing_device
 
 
 class NormalGate(Gate):
@@ -43,8 +44,9 @@ class NormalGate(Gate):
 
     def draw_all(self, shape: tuple[int, ...], generator: torch.Generator | None = None) -> Tensor:
         """z = mu + sigma eps, differentiable in mu and log sigma."""
-        eps = torch.randn(shape, generator=generator, dtype=self.mu.dtype, device=self.mu.device)
-        return self.mu + self.log_sigma.exp() * eps
+        device = drawing_device(generator, self.mu)
+        eps = torch.randn(shape, generator=generator, dtype=self.mu.dtype, device=device)
+        return self.mu + self.log_sigma.exp() * eps.to(self.mu.device)
 
 
 class LogNormalGate(Gate):
@@ -84,8 +86,9 @@ class LogNormalGate(Gate):
 
     def draw_all(self, shape: tuple[int, ...], generator: torch.Generator | None = None) -> Tensor:
         """theta at a uniform quantile, differentiable in mu and log sigma."""
-        u = torch.rand(shape, generator=generator, dtype=torch.float64, device=self.mu.device)
-        return log_uniform.lognormal_quantile(u, *self.phi)
+        device = drawing_device(generator, self.mu)
+        u = torch.rand(shape, generator=generator, dtype=torch.float64, device=device)
+        return log_uniform.lognormal_quantile(u.to(self.mu.device), *self.phi)
 
 
 class BinaryGate(Gate):

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from ssvi import kernels
 from ssvi.kernels.geometry import Geometry
 from ssvi.math import gaussian
+from ssvi.nn.random_tensor import drawing_device
 from ssvi.nn.sparse import SparsePosterior
 
 GAIN = 10.0
@@ -98,8 +99,9 @@ class SparseGaussian(SparsePosterior):
 
     def sample(self, generator: torch.Generator | None = None) -> Tensor:
         """theta = mu + sigma * eps on the live weights."""
-        eps = torch.randn(self.s, generator=generator, dtype=self.mu.dtype, device=self.mu.device)
-        return self.mu + self.sigma * eps
+        device = drawing_device(generator, self.mu)
+        eps = torch.randn(self.s, generator=generator, dtype=self.mu.dtype, device=device)
+        return self.mu + self.sigma * eps.to(self.mu.device)
 
     def draw(self, x: Tensor, geometry: Geometry, bias: Tensor | None) -> Tensor:
         """y = mu x + sqrt(sigma^2 x^2) eps + bias: local reparameterisation (Eq. 4)."""

@@ -56,14 +56,19 @@ def random_tensors(net: nn.Module) -> list[RandomTensor]:
     return [module for module in net.modules() if isinstance(module, RandomTensor)]
 
 
+def drawing_device(generator: torch.Generator | None, like: Tensor) -> torch.device:
+    """Where a draw is made: where its generator is, so that a seed gives the same theta on every device."""
+    return like.device if generator is None else generator.device
+
+
 def is_random(net: nn.Module) -> bool:
     """Whether two forward passes can differ now: some tensor has a width and is not pinned."""
     return any(tensor.theta is None for tensor in random_tensors(net))
 
 
 @contextmanager
-def at_mean(bnn: nn.Module) -> Iterator[None]:
-    """Inside, theta = mu: the network is deterministic. (It is also addition criterion 2.)"""
+def pinned_at_mean(bnn: nn.Module) -> Iterator[None]:
+    """Inside, theta = mu: the network is deterministic. `ssvi.at_mean` is this, with BatchNorm's statistics for mu."""
     tensors = random_tensors(bnn)
     for tensor in tensors:
         tensor.pins_at_mean += 1

@@ -14,9 +14,9 @@ from ssvi.data import Batches
 from ssvi.errors import UserError
 from ssvi.inference.evaluate import evaluate
 from ssvi.methods.job import Training
+from ssvi.nn.at_theta import at_mean
 from ssvi.nn.layers import gaussians, layers, posteriors
 from ssvi.nn.posterior import SparseGaussian
-from ssvi.nn.random_tensor import at_mean
 from ssvi.nn.sparse import SparsePosterior
 from ssvi.training.progress import EpochLine, Progress, StepNumbers, Validation
 

@@ -20,7 +20,7 @@ from safetensors.torch import save_file
 from torch import Tensor, nn
 
 from ssvi.inference.predict import Mixture
-from ssvi.nn import models
+from ssvi.nn import models, theta_statistics
 from ssvi.nn.convert import to_bnn
 from ssvi.nn.gate_kinds import LogNormalGate, NormalGate
 from ssvi.nn.gates import gates, put
@@ -75,6 +75,7 @@ def load(path: str | Path, net: nn.Module | None = None) -> nn.Module:
     ready = _with_posteriors(plain, header.posteriors, tensors)
     for name, kind in header.gates.items():
         put(ready.get_submodule(name), _GATES[kind](tensors[f"{name}.gate.alive"].numel()))
+    theta_statistics.make_room(ready, tensors)
     _fill(ready, tensors, file)
     return ready.eval()
 

@@ -9,8 +9,11 @@ from typing import Any
 from ssvi.errors import UserError
 from ssvi.training.records import RecordError, from_plain, to_plain, without_defaults
 
-FORMAT = 2
-"""Raised when an older reader could not read the file."""
+FORMAT = 3
+"""Raised when an older reader could not read the file. Format 3 may hold BatchNorm's statistics of single thetas."""
+
+READABLE = (2, 3)
+"""The formats that this version reads."""
 
 
 class ModelFileError(UserError, RuntimeError):
@@ -57,10 +60,11 @@ class Header:
 
 
 def header_from_json(file: Path, values: dict[str, Any]) -> Header:
-    """The header of a file, of the format that this version reads."""
-    if values["format"] != FORMAT:
+    """The header of a file, of a format that this version reads."""
+    if values["format"] not in READABLE:
+        formats = " and ".join(map(str, READABLE))
         raise ModelFileError(
-            f"{file} has format {values['format']}, this version reads {FORMAT}: use the ssvi that wrote it"
+            f"{file} has format {values['format']}, this version reads {formats}: use the ssvi that wrote it"
         )
     try:
         return from_plain(Header, values | {"about": values["about"] or None})

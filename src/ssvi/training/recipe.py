@@ -52,6 +52,11 @@ class Recipe:
     lr: float = setting(0.05, "learning rate", POSITIVE)
     per_epoch: bool = setting(False, "change the learning rate and beta once per epoch and not every step")
     samples: int = setting(5, "samples of theta in the final evaluation", at_least(1))
+    batchnorm_batches: int = setting(
+        8,
+        "training batches for BatchNorm's statistics of each theta, computed at the end; 0: its running ones",
+        at_least(0),
+    )
     seed: int = setting(0, "of everything random", Rule(lambda v: 0 <= v < 2**63, "0 or more, and below 2^63"))
     threads: int = setting(0, "CPU threads; 0 leaves torch's choice", at_least(0))
     checkpoint_steps: int = setting(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from ssvi.inference import distributed
 from ssvi.inference.evaluate import Evaluation, evaluate
 from ssvi.methods.base import Method
 from ssvi.methods.job import Training
+from ssvi.nn.fit_batchnorm import fit_batchnorm
 from ssvi.training import checkpoint, epoch_end, model_file
 from ssvi.training.epoch_end import TrainingError
 from ssvi.training.model_header import ModelAbout
@@ -26,6 +28,9 @@ from ssvi.training.signals import on_stop_signal
 
 EVALUATION_BATCH = 500
 """Images that pass through the network at once when it is evaluated."""
+
+THETAS = 20
+"""BatchNorm has statistics for so many thetas at least, so that evaluations may ask for more samples than the run."""
 
 
 def ignore(numbers: object) -> None:
@@ -145,11 +150,21 @@ def finish(run: Run) -> Evaluation | None:
         net = run.method.product(run.training)
     except ValueError as error:  # a density or threshold that leaves nothing of a layer
         raise RecipeError(str(error)) from error
+    _fit_batchnorm(run, net)
     model_file.save(net, run.folder.path / "model.safetensors", recipe=recipe.values, about=_about(run))
     test = data.batches(data.test, EVALUATION_BATCH, shuffle=False)
     evaluation = evaluate(net, test, recipe.samples) if len(data.test) else None
     run.folder.write_json("result.json", asdict(evaluation) if evaluation else {})
     return evaluation
+
+
+def _fit_batchnorm(run: Run, net: nn.Module) -> None:
+    """BatchNorm's statistics for each theta of the evaluations, from batches of the size of those of the training."""
+    if not run.recipe.batchnorm_batches:
+        return
+    inputs = list(islice(run.training.job.inputs(), run.recipe.batchnorm_batches))
+    full = [x for x in inputs if len(x) == len(inputs[0])]  # the last one may be a single image, which has no variance
+    fit_batchnorm(net, full, max(run.recipe.samples, THETAS))
 
 
 def _about(run: Run) -> ModelAbout:

@@ -1,0 +1,49 @@
+"""A network at one theta, its mean or a draw with a number, and with BatchNorm's statistics for that theta."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import torch
+from torch import nn
+
+from ssvi.nn.random_tensor import at_sample, pinned_at_mean, random_tensors
+from ssvi.nn.theta_statistics import Fitted, fitted, in_use
+
+STRIDE = 1_000_003
+"""Between the seeds of two thetas of one network."""
+
+
+def theta_generator(seed: int, number: int) -> torch.Generator:
+    """The generator of theta number 0, 1, ...: on the CPU, so that theta is the same on every device."""
+    return torch.Generator().manual_seed((seed + STRIDE * number) % 2**63)
+
+
+@contextmanager
+def at_theta(bnn: nn.Module, number: int, statistics: Fitted) -> Iterator[None]:
+    """Inside, theta is the draw with this number, and BatchNorm in evaluation has the statistics of that theta."""
+    seed = int(next(iter(statistics.values())).seed)
+    with at_sample(bnn, theta_generator(seed, number)), in_use(statistics, 1 + number):
+        yield
+
+
+@contextmanager
+def at_mean(bnn: nn.Module) -> Iterator[None]:
+    """Inside, theta = mu: the network is deterministic. (It is also addition criterion 2.)
+
+    After `fit_batchnorm` its BatchNorm layers have the statistics for theta = mu, if they are in eval mode.
+    """
+    with pinned_at_mean(bnn), in_use(fitted(bnn), 0):
+        yield
+
+
+@contextmanager
+def as_pinned(net: nn.Module) -> Iterator[None]:
+    """Inside, BatchNorm has the statistics for theta = mu if the network is at its mean now.
+
+    For code that calls `eval()` inside `at_mean`: there the network may have been in training mode when `at_mean` began.
+    """
+    at_mu = any(tensor.pins_at_mean and tensor.pinned is None for tensor in random_tensors(net))
+    with in_use(fitted(net) if at_mu else {}, 0):
+        yield
