@@ -17,7 +17,9 @@ CLASSES = 8
 
 def digits_task(train_size: int) -> Task:
     """Digits with this many training images. Few images have more epochs, so the number of steps is alike."""
-    return Task(f"digits-{train_size}", partial(_draw, train_size), epochs=64000 // train_size, batch_size=32)
+    return Task(
+        f"digits-{train_size}", partial(_draw, train_size), epochs=64000 // train_size, batch_size=32, optimizer="SGD"
+    )
 
 
 def network() -> nn.Module:

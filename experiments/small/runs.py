@@ -8,9 +8,10 @@ import torch
 from torch import Tensor, nn
 
 import ssvi
-from small.task import Metrics, Task
+from small.task import Metrics, Problem, Task
 from small.training import Batches, PlainSettings, Settings, train_bayesian, train_plain, tune_plain
 
+PLAIN = "plain training"
 SAMPLES = 20
 """Samples of theta that are averaged in a prediction."""
 
@@ -28,7 +29,7 @@ class PlannedRun:
     @property
     def method(self) -> str:
         """The name of the row in the table."""
-        return "plain training" if self.density is None else f"SSVI, density {self.density:g}"
+        return PLAIN if self.density is None else f"SSVI, density {self.density:g}"
 
 
 @dataclass(frozen=True)
@@ -47,16 +48,20 @@ def carry_out(run: PlannedRun) -> RunResult:
     problem = run.task.draw(run.seed, run.validation)
     epochs = run.settings.epochs or run.task.epochs
     batches = Batches(problem.train, run.task.batch_size, epochs)
-    chosen = tune_plain(problem, run.task, epochs, run.seed) if run.density is None else None
-    torch.manual_seed(run.seed)
-    net = problem.network()
-    if chosen is not None:
-        trained = train_plain(net, problem.loss, batches, chosen)
+    chosen = None
+    if run.density is None:
+        chosen = tune_plain(problem, run.task, epochs, run.seed)
+        trained = train_plain(_start(problem, run.seed), problem.loss, batches, chosen)
     else:
-        trained = train_bayesian(net, problem.loss, batches, run.density, run.settings)
-    samples = SAMPLES if chosen is None else 1
-    metrics = problem.evaluate(lambda x: _outputs(trained, x, samples, run.seed))
+        trained = train_bayesian(_start(problem, run.seed), problem.loss, batches, run.density, run.settings)
+    metrics = problem.evaluate(lambda x: _outputs(trained, x, 1 if chosen else SAMPLES, run.seed))
     return RunResult(run.task.name, run.method, run.seed, metrics, chosen)
+
+
+def _start(problem: Problem, seed: int) -> nn.Module:
+    """The network at its start; the batches follow from the same seed."""
+    torch.manual_seed(seed)
+    return problem.network()
 
 
 def _outputs(net: nn.Module, x: Tensor, samples: int, seed: int) -> Tensor:

@@ -20,7 +20,7 @@ Intervals = tuple[tuple[float, float], ...]
 
 def sine_task() -> Task:
     """The sine with a gap."""
-    return Task("sine", _draw, epochs=600, batch_size=20)
+    return Task("sine", _draw, epochs=400, batch_size=20, optimizer="Adam")
 
 
 def network() -> nn.Module:

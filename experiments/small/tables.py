@@ -6,11 +6,10 @@ import math
 import statistics
 from collections.abc import Sequence
 
-from small.runs import RunResult
+from small.runs import PLAIN, RunResult
 from small.task import Task
 from ssvi.comparison import Table
 
-PLAIN = "plain training"
 PERCENT = ("accuracy",)
 
 
@@ -34,6 +33,9 @@ def table(task: Task, runs: Sequence[RunResult]) -> Table:
 
 
 def _cell(name: str, values: Sequence[float], standard_error: bool) -> str:
+    """Mean and spread; numbers that are not finite are counted and not averaged."""
+    if diverged := sum(not math.isfinite(value) for value in values):
+        return f"{diverged} of {len(values)} diverged"
     scale, form = (100, "{:.1f}") if name in PERCENT else (1, "{:.3f}")
     unit = " %" if name in PERCENT else ""
     mean = form.format(scale * statistics.mean(values))

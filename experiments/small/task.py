@@ -56,4 +56,6 @@ class Task:
     """(seed, whether to evaluate on validation examples) -> the problem."""
     epochs: int
     batch_size: int
+    optimizer: str
+    """Of plain training: "SGD" or "Adam"."""
     over: str = "seeds"

