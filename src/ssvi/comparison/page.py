@@ -73,10 +73,15 @@ def comparison_to_json(context: Context, runs: Sequence[RunResult]) -> dict[str,
 
 def section(name: str, context: Context, rows: Sequence[Row]) -> str:
     """The tables as Markdown, with what made them, between the markers of the recipe `name`."""
-    start, end = _markers(name)
     epochs = ", ".join(map(str, sorted(set(context.epochs.values()))))
     text = f"## {name}: {context.model} on {context.data}, epochs: {epochs}\n\n`{context.command}`\n\n"
-    return f"{start}\n{text}{_conditions(context, rows)}\n{''.join(map(_markdown, tables(rows)))}\n{end}\n"
+    return between_markers(name, f"{text}{_conditions(context, rows)}\n{''.join(map(markdown, tables(rows)))}")
+
+
+def between_markers(name: str, text: str) -> str:
+    """A section that `write_section` finds again by its name."""
+    start, end = _markers(name)
+    return f"{start}\n{text}\n{end}\n"
 
 
 def _conditions(context: Context, rows: Sequence[Row]) -> str:
@@ -91,7 +96,8 @@ def _conditions(context: Context, rows: Sequence[Row]) -> str:
     )
 
 
-def _markdown(table: Table) -> str:
+def markdown(table: Table) -> str:
+    """A table as Markdown, with its title above it."""
     lines = [table.head, ["---"] * len(table.head), *table.rows]
     return f"\n### {table.title}\n\n" + "".join(f"| {' | '.join(line)} |\n" for line in lines)
 

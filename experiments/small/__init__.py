@@ -1,0 +1,1 @@
+"""The parts of `small_data.py`: tasks, training and tables."""
