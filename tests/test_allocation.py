@@ -56,9 +56,17 @@ def test_every_output_can_have_a_live_weight_where_the_total_allows(allocate, sh
 @pytest.mark.parametrize(
     ("density", "uniform", "erk"),
     [
-        (0.1, [19, 4, 11], [18, 6, 10]),  # 34 weights, uniform 19.8, 3.2, 11, ERK 18.4, 5.7, 9.9: one is below its floor
+        (
+            0.1,
+            [19, 4, 11],
+            [18, 6, 10],
+        ),  # 34 weights, uniform 19.8, 3.2, 11, ERK 18.4, 5.7, 9.9: one is below its floor
         (0.06, [6, 4, 10], [6, 4, 10]),  # 20 weights, as many as outputs
-        (0.03, [4, 2, 4], [4, 2, 4]),  # 10 weights for 20 outputs: floors 3, 2, 4, which are 1 + 7/17 of the outputs but one
+        (
+            0.03,
+            [4, 2, 4],
+            [4, 2, 4],
+        ),  # 10 weights for 20 outputs: floors 3, 2, 4, which are 1 + 7/17 of the outputs but one
         (0.006, [1, 0, 1], [1, 0, 1]),  # 2 weights for three layers
     ],
 )
