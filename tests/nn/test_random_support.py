@@ -35,9 +35,9 @@ def test_all_positions_are_equally_likely(s):
 
 
 def test_the_rest_is_drawn_without_regard_to_outputs():
-    """2 outputs of 3 weights and s = 4: of the 9 pairs left by the first draws, 6 positions in 4 that are left:
+    """2 outputs of 3 weights, s = 4: the first draws leave 2 positions in each output, and 2 of these 4 are drawn.
 
-    both others in one output has probability 2 * C(2, 2) / C(4, 2) = 1/3.
+    Both are in one output with probability 2 C(2, 2) / C(4, 2) = 1/3.
     """
     generator, n = torch.Generator().manual_seed(0), 6000
     one_sided = sum(int((random_support((2, 3), 4, generator) < 3).sum()) != 2 for _ in range(n))
