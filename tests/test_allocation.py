@@ -19,7 +19,7 @@ shapes = st.lists(
 )
 
 
-@pytest.mark.parametrize("allocate", [allocation.uniform, allocation.erk])
+@pytest.mark.parametrize("allocate", [allocation.uniform, allocation.same_density, allocation.erk])
 @given(shapes=shapes, density=st.floats(1e-4, 1.0))
 def test_counts_sum_exactly_and_never_exceed_a_layer(allocate, shapes, density):
     counts = allocate(shapes, density)
@@ -29,9 +29,52 @@ def test_counts_sum_exactly_and_never_exceed_a_layer(allocate, shapes, density):
 
 
 @given(shapes=shapes, density=st.floats(1e-4, 1.0))
-def test_uniform_is_within_one_weight_of_the_density(shapes, density):
-    for s, shape in zip(allocation.uniform(shapes, density), shapes, strict=True):
+def test_the_same_density_is_exact_to_one_weight(shapes, density):
+    for s, shape in zip(allocation.same_density(shapes, density), shapes, strict=True):
         assert abs(s - density * math.prod(shape)) <= 1.0
+
+
+@given(shapes=shapes, density=st.floats(1e-4, 1.0))
+def test_uniform_is_the_same_density_where_no_layer_is_below_its_floor(shapes, density):
+    exact = allocation.same_density(shapes, density)
+    if all(density * math.prod(shape) >= shape[0] for shape in shapes):
+        assert allocation.uniform(shapes, density) == exact
+
+
+@pytest.mark.parametrize("allocate", [allocation.uniform, allocation.erk])
+@given(shapes=shapes, density=st.floats(1e-4, 1.0))
+def test_every_output_can_have_a_live_weight_where_the_total_allows(allocate, shapes, density):
+    counts = allocate(shapes, density)
+    total, outputs = sum(counts), [shape[0] for shape in shapes]
+    if total >= sum(outputs):
+        assert all(s >= o for s, o in zip(counts, outputs, strict=True))
+    elif total >= len(shapes):
+        share = (total - len(shapes)) / (sum(outputs) - len(shapes))
+        assert all(s >= 1 and s - 1 > (o - 1) * share - 1 for s, o in zip(counts, outputs, strict=True))
+
+
+@pytest.mark.parametrize(
+    ("density", "uniform", "erk"),
+    [
+        (
+            0.1,
+            [19, 4, 11],
+            [18, 6, 10],
+        ),  # 34 weights, uniform 19.8, 3.2, 11, ERK 18.4, 5.7, 9.9: one is below its floor
+        (0.06, [6, 4, 10], [6, 4, 10]),  # 20 weights, as many as outputs
+        (
+            0.03,
+            [4, 2, 4],
+            [4, 2, 4],
+        ),  # 10 weights for 20 outputs: floors 3, 2, 4, which are 1 + 7/17 of the outputs but one
+        (0.006, [1, 0, 1], [1, 0, 1]),  # 2 weights for three layers
+    ],
+)
+def test_the_floor_by_hand(density, uniform, erk):
+    """Layers of 198, 32 and 110 weights; ERK weights them by 39, 12 and 21."""
+    shapes = [(6, 33), (4, 8), (10, 11)]
+    assert allocation.uniform(shapes, density) == uniform
+    assert allocation.erk(shapes, density) == erk
 
 
 def test_erk_by_hand():

@@ -10,7 +10,7 @@ import torch.nn.functional as F
 from sampling import small_net, some_batches
 from torch import nn
 
-from ssvi.allocation import uniform
+from ssvi.allocation import same_density
 from ssvi.data import load
 from ssvi.inference.samplers import SGHMC
 from ssvi.inference.spike_and_slab import SpikeAndSlab, inv_temperature
@@ -80,7 +80,7 @@ def test_pruning_is_monotone_and_exact_at_the_end():
     net = small_net()
     run = spike_and_slab(net)
     sampler = SGHMC(net.parameters(), 0.1, train_size=40, inv_temperature=100.0)
-    want = uniform([(7, 8), (3, 7)], 0.3)
+    want = same_density([(7, 8), (3, 7)], 0.3)
     lives, before = [1.0], [w.detach().clone() != 0 for w in (net[3].weight, net[5].weight)]
     for x, y in some_batches(100):
         (changed,) = train(net, sampler, run, [(x, y)])

@@ -47,11 +47,16 @@ def test_a_member_takes_the_arguments_of_the_protocol(name, member):
 
 
 def test_no_setting_is_defined_twice_with_another_type():
-    types: dict[str, set[type]] = {}
+    """But for two that are a number for some methods, and a word or a number for others."""
+    types: dict[str, set[str]] = {}
     for name in methods.NAMES:
-        for setting, value in vars(methods.get(name).Settings()).items():
-            types.setdefault(setting, set()).add(type(value))
-    assert {setting: kinds for setting, kinds in types.items() if len(kinds) > 1} == {}
+        for field in fields(methods.get(name).Settings):
+            types.setdefault(field.name, set()).add(str(field.type))
+    number_or_word = {"float", "str | float"}
+    assert {setting: kinds for setting, kinds in types.items() if len(kinds) > 1} == {
+        "prior_sigma": number_or_word,  # mbnn: the scale of a Cauchy distribution
+        "sigma_init": number_or_word,  # group-vd: the authors' number
+    }
 
 
 def test_the_table_of_the_documentation_has_every_method():

@@ -43,7 +43,7 @@ def support(bnn: nn.Module) -> dict[str, list[int]]:
 def test_each_layer_keeps_its_best(density, dense):
     bnn = spread()
     names = [name for name, _ in ssvi.layers(bnn) if name not in dense]
-    counts = allocation.uniform([bnn.get_submodule(name).posterior.shape for name in names], density)
+    counts = allocation.same_density([bnn.get_submodule(name).posterior.shape for name in names], density)
     want = support(bnn)
     for name, s in zip(names, counts, strict=True):
         want[name] = sorted(position for _, _, position in ranked(bnn, [name])[:s])

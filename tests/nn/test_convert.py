@@ -32,7 +32,7 @@ class Tied(nn.Module):
 def test_the_network_is_untouched_and_the_new_one_has_exact_counts():
     net = resnet18(width=8)
     before = copy.deepcopy(net.state_dict())
-    bnn = ssvi.to_bnn(net, 0.05, keep_dense=("conv1",), skip=("*.shortcut.*",))
+    bnn = ssvi.to_bnn(net, 0.05, keep_dense=("conv1",), skip=("*.shortcut.*",), mu_init="net")
     assert all(torch.equal(before[k], v) for k, v in net.state_dict().items())
     kinds = dict(ssvi.layers(bnn))
     assert kinds["conv1"].density == 1.0
@@ -115,7 +115,7 @@ def test_a_bare_layer_a_copy_and_a_pickle_are_networks_too():
 
 def test_seed_and_fresh_mu():
     net = nn.Linear(50, 50)
-    a, b, c = (ssvi.to_bnn(net, 0.2, mu_init=0.3, seed=seed) for seed in (1, 1, 2))
+    a, b, c = (ssvi.to_bnn(net, 0.2, mu_init=0.3, sigma_init=0.01, seed=seed) for seed in (1, 1, 2))
     assert torch.equal(a.index, b.index)
     assert torch.equal(a.mu, b.mu)
     assert not torch.equal(a.index, c.index)
@@ -144,7 +144,9 @@ def test_summary_counts_what_is_there():
         ({"skip": ("*",)}, r"net has nothing to convert"),
         ({"prior_sigma": 0.0}, r"prior_sigma=0.0 must be positive"),
         ({"sigma_init": -1.0}, r"sigma_init=-1.0 must be positive"),
-        ({"mu_init": "kaiming"}, r"mu_init='kaiming' must be 'net' or"),
+        ({"mu_init": "kaiming"}, r"mu_init='kaiming' must be 'fan-in', 'net' or"),
+        ({"prior_sigma": "net"}, r"prior_sigma='net' must be positive, or 'fan-in'"),
+        ({"sigma_init": "small"}, r"sigma_init='small' must be positive, or 'fan-in'"),
         ({"sigma_map": "square"}, r"sigma_map='square'"),
         ({"allocation": "best"}, r"allocation='best'"),
     ],

@@ -107,10 +107,10 @@ def test_moments_are_those_of_sampled_weights(name):
         of_variance = (chunks.var(1) - variance).square().mean().sqrt()
         return of_mean.item(), of_variance.item()
 
-    few, many = errors(64), errors(4096)
+    few, many = errors(16), errors(1024)  # the latter of four sets, or chance would rule it
     assert few[0] / many[0] == pytest.approx(8, rel=0.35)
     assert few[1] / many[1] == pytest.approx(8, rel=0.35)
-    assert many[0] == pytest.approx((variance.mean() / 4096).sqrt().item(), rel=0.3)
+    assert many[0] == pytest.approx((variance.mean() / 1024).sqrt().item(), rel=0.3)
 
 
 def test_draws_have_the_moments_and_independent_noise():

@@ -63,6 +63,15 @@ def test_dense_and_skipped_layers(options, tmp_path):
     assert_same(bnn, model_file.load(tmp_path / "m.safetensors", net=resnet18(width=4)))
 
 
+def test_every_layer_has_its_own_prior(tmp_path):
+    bnn = ssvi.to_bnn(resnet18(width=4), 0.2)
+    model_file.save(bnn, tmp_path / "m.safetensors")
+    again = dict(ssvi.layers(model_file.load(tmp_path / "m.safetensors", net=resnet18(width=4))))
+    priors = {name: layer.posterior.prior_sigma for name, layer in ssvi.layers(bnn)}
+    assert {name: layer.posterior.prior_sigma for name, layer in again.items()} == priors
+    assert len(set(priors.values())) > 2
+
+
 def test_the_file_of_resnet18_at_95_percent_is_a_twelfth_of_dense_vi(tmp_path):
     net = resnet18()
     for name, density in (("sparse", 0.05), ("dense", 1.0)):

@@ -6,6 +6,7 @@ from ssvi import methods
 from ssvi.cli.options import resolve
 from ssvi.methods.base import begin
 from ssvi.methods.job import Job, Training
+from ssvi.methods.settings import takes_words_and_numbers
 from ssvi.nn.models import mlp
 from ssvi.training import recipe_files
 from ssvi.training.recipe import Recipe, RecipeError, all_fields, fields_of, from_mapping
@@ -36,7 +37,7 @@ def test_the_paper_recipe_has_the_authors_settings():
     authors = {
         "density": 0.1, "epochs": 200, "batch_size": 128, "lr": 0.01, "weight_decay": 5e-4, "prior_sigma": 0.005,
         "beta_max": 0.01, "sigma_init": 6e-4, "sigma_map": "softplus", "every": 100, "rate": 0.3, "until": 0.75,
-        "skip_step": True, "fresh_sigma": "mean_rho",
+        "skip_step": True, "fresh_sigma": "mean_rho", "mu_init": 0.01, "sigma_init_std": 5e-4,
     }  # fmt: skip
     paper = recipe_files.load("cifar100-paper").values
     assert {name: paper[name] for name in authors} == authors
@@ -76,7 +77,10 @@ def test_sigma_has_its_own_learning_rate_and_no_weight_decay():
         ({"method": "hmc"}, "method='hmc' must be one of ssvi, "),
         ({"warmup": 2.0}, "warmup=2.0 must be in"),
         ({"removal": "largest"}, "removal='largest' must be one of abs_mu"),
-        ({"mu_init": "zeros"}, "mu_init='zeros' must be 'net' or a number"),
+        ({"mu_init": "zeros"}, "mu_init='zeros' must be 'fan-in', 'net' or a number"),
+        ({"prior_sigma": "net"}, "prior_sigma='net' must be 'fan-in' or a positive number"),
+        ({"sigma_init": 0}, "sigma_init=0.0 must be 'fan-in' or a positive number"),
+        ({"method": "mbnn", "prior_sigma": "fan-in"}, "prior_sigma='fan-in' must be of type float"),
         ({"lr": float("inf")}, "lr=inf must be positive"),
         ({"seed": -1}, "seed=-1 must be 0 or more"),
         ({"method": "mbnn", "epochs": 1}, "epochs=1 with burn_in=0.5 leave too few epochs"),
@@ -142,6 +146,12 @@ def test_another_method_takes_over_the_values_that_it_shares():
     assert "prior_sigma" not in recipe.values
 
 
+def test_another_method_does_not_take_over_a_setting_that_is_something_else_for_it():
+    """The prior of mBNN is a Cauchy distribution, whose scale has no word."""
+    assert Recipe().settings.prior_sigma == "fan-in"
+    assert Recipe().replace(method="mbnn").settings.prior_sigma == methods.get("mbnn").Settings().prior_sigma
+
+
 def test_every_setting_has_help_and_every_number_a_rule():
     for name, about in all_fields().items():
         assert len(about.metadata["help"]) >= 2, name
@@ -158,7 +168,15 @@ def test_the_settings_of_ssvi_are_the_first_flags_after_the_common_ones():
 def test_a_shared_setting_has_the_type_of_its_flag(method):
     flags = all_fields()
     for name, about in fields_of(method).items():
-        assert type(about.default) is type(flags[name].default), name
+        number_or_word = takes_words_and_numbers(flags[name]) and isinstance(about.default, float)
+        assert number_or_word or type(about.default) is type(flags[name].default), name
+
+
+def test_a_flag_that_is_a_word_or_a_number_is_read_by_every_method_that_has_it():
+    assert resolve("digits", {"prior_sigma": "0.3"}).settings.prior_sigma == 0.3
+    assert resolve("digits", {"prior_sigma": "fan-in"}).settings.prior_sigma == "fan-in"
+    assert resolve("digits", {"method": "mbnn", "prior_sigma": "0.3"}).settings.prior_sigma == 0.3
+    assert resolve("digits", {"method": "group-vd", "sigma_init": "0.3"}).settings.sigma_init == 0.3
 
 
 def test_a_threshold_of_an_earlier_recipe_is_read():

@@ -18,7 +18,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ssvi.allocation import uniform
+from ssvi.allocation import same_density
 from ssvi.inference.layer_prior import Prior, prune_
 from ssvi.inference.loss import Energy
 from ssvi.nn.conversion_rules import convertible
@@ -83,7 +83,9 @@ class SpikeAndSlab(Energy):
         _check(density=density, steps=steps, v0=v0, v1=v1, a=a, b=b, nu=nu, lam=lam, gap=gap, hold=hold, adapt=adapt)
         self.priors = {name: Prior(weight, v0, v1, a, b, nu, lam) for name, weight in sparse.items()}
         self.others, self.weight_decay, self.adapted = others, weight_decay, adapt
-        self.final_counts = dict(zip(sparse, uniform([tuple(w.shape) for w in sparse.values()], density), strict=True))
+        self.final_counts = dict(
+            zip(sparse, same_density([tuple(w.shape) for w in sparse.values()], density), strict=True)
+        )
         self.gain: Schedule = lambda t: min(1.0, 50 / gap * C / (A + 50 * t / gap) ** p)
         self.pruned_share = pruned_share(gap, until=max(1, steps - round(hold * steps)))
         self.t = 0

@@ -79,8 +79,9 @@ def dense_gaussian(job: Job[Posterior]) -> nn.Module:
 def gaussian(settings: Posterior, net: nn.Module, density: float, **where: Any) -> nn.Module:
     """Gaussian posteriors at this density; `where` says which layers stay dense, and how weights are allocated."""
     bnn = to_bnn(
-        net, density, skip=settings.skip, prior_sigma=settings.prior_sigma, sigma_init=settings.sigma_init,
-        mu_init=word_or_number(settings.mu_init), sigma_map=settings.sigma_map, **where,
+        net, density, skip=settings.skip, prior_sigma=word_or_number(settings.prior_sigma),
+        sigma_init=word_or_number(settings.sigma_init), mu_init=word_or_number(settings.mu_init),
+        sigma_map=settings.sigma_map, **where,
     )  # fmt: skip
     if settings.sigma_init_std:
         _spread_sigma(bnn, settings)
@@ -91,7 +92,7 @@ def gaussian(settings: Posterior, net: nn.Module, density: float, **where: Any) 
 def _spread_sigma(bnn: nn.Module, settings: Posterior) -> None:
     """sigma ~ |N(sigma_init, sigma_init_std^2)|, the authors' start."""
     for posterior in gaussians(bnn).values():
-        sigma = settings.sigma_init + settings.sigma_init_std * torch.randn_like(posterior.rho)
+        sigma = posterior.sigma_init + settings.sigma_init_std * torch.randn_like(posterior.rho)
         posterior.rho.copy_(posterior.rho_of(sigma.abs().clamp_min(1e-10)))
 
 

@@ -8,7 +8,6 @@ from ssvi import allocation, criteria
 from ssvi.inference import addition
 from ssvi.inference.subspace import Subspace
 from ssvi.methods.settings import (
-    POSITIVE,
     Rule,
     Settings,
     at_least,
@@ -20,6 +19,7 @@ from ssvi.methods.settings import (
 )
 from ssvi.nn.convert import to_bnn
 from ssvi.nn.posterior import SIGMA_MAPS
+from ssvi.nn.starts import FAN_IN, NET
 
 
 @dataclass(frozen=True)
@@ -63,10 +63,11 @@ class Conversion(Settings):
     """How `to_bnn` converts a network."""
 
     skip: tuple[str, ...] = setting((), "names or patterns of layers that stay deterministic")
-    mu_init: str = setting(
+    mu_init: str | float = setting(
         default_of(to_bnn, "mu_init"),
-        "'net' for torch's own initial weights, or a number: standard deviation of a Gaussian",
-        word_or_positive("net", zero=True),
+        "'fan-in' for the network's initial weights at the scale of the sparse fan-in, 'net' for these weights as they are, "
+        "or a number: standard deviation of a Gaussian",
+        word_or_positive(FAN_IN, NET, zero=True),
     )
 
 
@@ -83,8 +84,16 @@ class Allocation(Settings):
 class Posterior(Conversion):
     """A Gaussian posterior and its prior."""
 
-    prior_sigma: float = setting(default_of(to_bnn, "prior_sigma"), "standard deviation of the prior", POSITIVE)
-    sigma_init: float = setting(default_of(to_bnn, "sigma_init"), "start of every sigma", POSITIVE)
+    prior_sigma: str | float = setting(
+        default_of(to_bnn, "prior_sigma"),
+        "standard deviation of the prior, or 'fan-in': by the live weights per output",
+        word_or_positive(FAN_IN),
+    )
+    sigma_init: str | float = setting(
+        default_of(to_bnn, "sigma_init"),
+        "start of every sigma, or 'fan-in': a share of the size of the layer's mu",
+        word_or_positive(FAN_IN),
+    )
     sigma_init_std: float = setting(0.0, "spread of the starts: |N(sigma_init, sigma_init_std^2)|", at_least(0))
     sigma_map: str = setting(
         default_of(to_bnn, "sigma_map"), "exp (sigma learns) or softplus (the authors')", one_of(SIGMA_MAPS)
@@ -124,7 +133,7 @@ class Selection(Updates):
 class Criteria(Selection):
     """Which weights leave, which come in, and with which sigma."""
 
-    fresh_sigma: str = setting(
+    fresh_sigma: str | float = setting(
         default_of(Subspace, "fresh_sigma"),
         "'mean', 'mean_rho' (the authors') or a number",
         word_or_positive("mean", "mean_rho"),

@@ -46,7 +46,7 @@ def one_of(names: Iterable[str]) -> Rule:
 def word_or_positive(*words: str, zero: bool = False) -> Rule:
     """One of these words, or a positive number."""
 
-    def holds(value: str) -> bool:
+    def holds(value: str | float) -> bool:
         number = word_or_number(value)
         return number in words if isinstance(number, str) else 0 <= number < math.inf and (zero or number > 0)
 
@@ -76,12 +76,22 @@ def check(record: object) -> None:
             raise RecipeError(f"{declared.name}={value!r} must be {rule.must}")
 
 
-def word_or_number(value: str) -> str | float:
-    """The number that a text is, or the text itself: recipes write both as text, the library takes either."""
+def word_or_number(value: str | float) -> str | float:
+    """The number that a text is, or the text itself: flags and recipes may write both as text, the library takes either."""
     try:
         return float(value)
     except ValueError:
         return value
+
+
+def takes_words_and_numbers(declared: Field[Any]) -> bool:
+    """Whether the declared type of a setting is `str | float`; a recipe then holds its numbers as numbers."""
+    return str(declared.type) == "str | float"
+
+
+def same_type(a: Field[Any], b: Field[Any]) -> bool:
+    """Whether two settings have the same declared type."""
+    return str(a.type) == str(b.type)
 
 
 @dataclass(frozen=True)

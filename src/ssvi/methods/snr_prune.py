@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from ssvi.allocation import uniform
+from ssvi.allocation import same_density
 from ssvi.inference.addition import top_k
 from ssvi.inference.update import moments_per_weight
 from ssvi.math import gaussian
@@ -41,7 +41,7 @@ def prune(
 ) -> None:
     """Keep `density` of the d weights of the sparse layers, those with the largest |mu| / sigma; in place.
 
-    The number that stays is exact, that of `allocation.uniform`. Of equal ratios the lower position stays. Weights that
+    The number that stays is exact, that of `allocation.same_density`. Of equal ratios the lower position stays. Weights that
     stay keep mu, rho, gradient and the optimiser's moments to the bit.
 
     Args:
@@ -56,7 +56,7 @@ def prune(
     if not 0 < density <= 1:
         raise ValueError(f"density={density!r} must be in (0, 1]: 0.05 keeps 5 % of the weights")
     sparse = sparse_gaussians(bnn, dense)
-    counts = uniform([p.shape for p in sparse.values()], density)
+    counts = same_density([p.shape for p in sparse.values()], density)
     scores = {name: _snr(name, p) for name, p in sparse.items()}
     choose = _by_layer if scope == "layer" else _global
     keeps = choose(scores, counts, density)

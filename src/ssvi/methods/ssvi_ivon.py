@@ -20,9 +20,10 @@ from ssvi.methods import common
 from ssvi.methods.base import About
 from ssvi.methods.groups import Allocation, Conversion, Selection, Support
 from ssvi.methods.job import AfterStep, Job, Loss
-from ssvi.methods.settings import POSITIVE, at_least, default_of, setting, share, word_or_number
+from ssvi.methods.settings import POSITIVE, at_least, default_of, setting, share, word_or_number, word_or_positive
 from ssvi.nn.convert import to_bnn
 from ssvi.nn.layers import kl
+from ssvi.nn.starts import FAN_IN
 
 ABOUT = About("SSVI, natural gradients", "SSVI trained by IVON", unit="weight", aims_at_density=True, is_ours=True)
 
@@ -31,7 +32,11 @@ ABOUT = About("SSVI, natural gradients", "SSVI trained by IVON", unit="weight", 
 class Settings(Selection, Conversion, Allocation, Support):
     """A sparse Gaussian posterior, its natural gradients, and the updates of gamma."""
 
-    prior_sigma: float = setting(default_of(to_bnn, "prior_sigma"), "standard deviation of the prior", POSITIVE)
+    prior_sigma: str | float = setting(
+        default_of(to_bnn, "prior_sigma"),
+        "standard deviation of the prior, or 'fan-in': by the live weights per output",
+        word_or_positive(FAN_IN),
+    )
     h0: float = setting(0.0, "start of the curvature h; 0 takes it from the start of sigma", at_least(0))
     b2: float = setting(
         default_of(IVON, "betas")[1], "share of the curvature kept in a step", share("h", high_open=True)
@@ -49,7 +54,8 @@ def network(job: Job[Settings]) -> nn.Module:
     settings, net = job.settings, job.fresh()
     return to_bnn(
         net, settings.density, keep_dense=common.dense_names(settings, net), skip=settings.skip,
-        allocation=settings.allocation, mu_init=word_or_number(settings.mu_init), prior_sigma=settings.prior_sigma,
+        allocation=settings.allocation, mu_init=word_or_number(settings.mu_init),
+        prior_sigma=word_or_number(settings.prior_sigma),
     )  # fmt: skip
 
 

@@ -12,7 +12,7 @@ from torch import nn
 from ssvi.nn.layers import TWINS, BayesLayer
 
 PlainLayer = nn.Linear | nn.Conv1d | nn.Conv2d | nn.Conv3d
-NORMALISATION = (nn.modules.batchnorm._NormBase, nn.LayerNorm, nn.GroupNorm)
+NORMALISATION = (nn.modules.batchnorm._NormBase, nn.LayerNorm, nn.RMSNorm, nn.GroupNorm)
 REASON = "_ssvi_reason"
 """Why a layer stayed deterministic: written on the layer, read by `summary`."""
 

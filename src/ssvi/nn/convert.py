@@ -8,13 +8,16 @@ from functools import partial
 from typing import Any, TypeVar
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from ssvi import allocation as allocations
 from ssvi.nn.conversion_rules import NORMALISATION, REASON, Choice, choose
+from ssvi.nn.followers import followed_by_normalisation
 from ssvi.nn.layers import TWINS
 from ssvi.nn.posterior import SIGMA_MAPS, SparseGaussian, SparsePoint
+from ssvi.nn.random_support import random_support
 from ssvi.nn.sparse import SparsePosterior
+from ssvi.nn.starts import FAN_IN, Starts
 
 __all__ = ["NORMALISATION", "REASON", "become_bayesian", "to_bnn"]
 
@@ -28,17 +31,19 @@ def to_bnn(
     keep_dense: Sequence[str] = (),
     skip: Sequence[str] = (),
     allocation: str | allocations.Allocation = "uniform",
-    prior_sigma: float = 0.1,
-    sigma_init: float = 0.01,
-    mu_init: str | float = "net",
+    prior_sigma: str | float = FAN_IN,
+    sigma_init: str | float = FAN_IN,
+    mu_init: str | float = FAN_IN,
     sigma_map: str = "exp",
     point: bool = False,
     seed: int | None = None,
 ) -> Net:
     """A new network like `net`, with a sparse Gaussian posterior on the weights of its Linear and Conv layers.
 
-    `net` is untouched. Exactly `round(density * d)` of the d weights of the sparse layers live, chosen at random; their
-    number per layer is fixed by `allocation`. `summary(bnn)` tells what became of each layer, and why.
+    `net` is untouched. Exactly `round(density * d)` of the d weights of the sparse layers live, chosen at random, with one
+    in every output where there are enough; their number per layer is fixed by `allocation`. `summary(bnn)` tells what
+    became of each layer, and why. The starts "fan-in" are per layer (`ssvi.nn.starts` has the formulas, docs/starts.md the
+    reasons); a trained network at density 1 keeps its weights to the bit.
 
     Args:
         net: any module. What cannot be converted stays as it is and works as it did.
@@ -46,20 +51,22 @@ def to_bnn(
         keep_dense: names or shell patterns of layers that are Bayesian at density 1 (the paper: the first convolution).
         skip: names or shell patterns of layers that stay deterministic.
         allocation: "uniform", "erk" or a function (shapes, density) -> live weights per layer.
-        prior_sigma: the prior is N(0, prior_sigma^2) on each weight.
-        sigma_init: every sigma starts here.
-        mu_init: "net" starts mu at the network's own weights; a number is the standard deviation of a fresh Gaussian.
+        prior_sigma: the prior is N(0, prior_sigma^2) on each weight. "fan-in": what the live weights per output ask for.
+        sigma_init: every sigma starts here. "fan-in": a share of the size of the layer's mu.
+        mu_init: "fan-in" starts mu at the network's own weights, larger by sqrt(d / s) in sparse layers that no
+            normalisation follows; "net" at the weights as they are; a number is the standard deviation of a fresh Gaussian.
         sigma_map: "exp", in which sigma learns, or "softplus", the authors' choice.
         point: a point posterior in place of the Gaussian: the weights are sparse and not random (RigL, SET, static).
         seed: of the random support (and fresh mu); None takes torch's global generator.
     """
-    _check_numbers(density, prior_sigma, sigma_init, mu_init, sigma_map)
-    gaussian = partial(SparseGaussian, prior_sigma=prior_sigma, sigma_init=sigma_init, sigma_map=sigma_map)
+    _check(density, sigma_map)
+    starts = Starts(prior_sigma, sigma_init, mu_init)
     generator = torch.default_generator if seed is None else torch.Generator().manual_seed(seed)
     bnn = _copy(net)
     choice = choose(bnn, keep_dense, skip)
     counts = _counts(choice, density, allocations.resolve(allocation))
-    _convert(choice, counts, SparsePoint if point else gaussian, partial(_start, mu_init=mu_init, generator=generator))
+    kind = None if point else sigma_map
+    _convert(choice, counts, followed_by_normalisation(bnn), partial(_posterior, starts, kind, generator))
     return bnn
 
 
@@ -73,16 +80,29 @@ def become_bayesian(layer: nn.Module, posterior: SparsePosterior) -> None:
 def _convert(
     choice: Choice,
     counts: dict[nn.Parameter, int],
-    make: Callable[[tuple[int, ...], Tensor, Tensor], SparsePosterior],
-    start: Callable[[Tensor, int], tuple[Tensor, Tensor]],
+    normalised: set[nn.Module],
+    make: Callable[[nn.Parameter, int, bool], SparsePosterior],
 ) -> None:
     """Give the layers of each weight one posterior, and the others the reason why they stay as they are."""
     for weight, users in choice.weights.items():
-        posterior = make(tuple(weight.shape), *start(weight, counts[weight]))
+        posterior = make(weight, counts[weight], normalised.issuperset(users.values()))
         for layer in users.values():
             become_bayesian(layer, posterior)
     for module, reason in choice.reasons.items():
         setattr(module, REASON, reason)
+
+
+def _posterior(
+    starts: Starts, sigma_map: str | None, generator: torch.Generator, weight: nn.Parameter, s: int, normalised: bool
+) -> SparsePosterior:
+    """The posterior of a weight with s live positions: a Gaussian, or without a sigma_map a point."""
+    shape = tuple(weight.shape)
+    index = random_support(shape, s, generator).to(weight.device)
+    mu = starts.mu(weight, index, normalised, generator)
+    if sigma_map is None:
+        return SparsePoint(shape, index, mu)
+    prior_sigma, sigma_init = starts.spreads(shape, mu)
+    return SparseGaussian(shape, index, mu, prior_sigma=prior_sigma, sigma_init=sigma_init, sigma_map=sigma_map)
 
 
 def _copy(net: Net) -> Net:
@@ -108,23 +128,8 @@ def _counts(choice: Choice, density: float, allocate: allocations.Allocation) ->
     return dict(zip(sparse, counts, strict=True)) | {w: w.numel() for w in choice.dense}
 
 
-def _start(weight: Tensor, s: int, mu_init: str | float, generator: torch.Generator) -> tuple[Tensor, Tensor]:
-    """A random sorted support of s positions, and mu on it."""
-    index = torch.randperm(weight.numel(), generator=generator)[:s].sort().values.to(weight.device)
-    if isinstance(mu_init, str):
-        return index, weight.detach().flatten()[index].clone()
-    noise = torch.randn(s, generator=generator, dtype=weight.dtype)
-    return index, mu_init * noise.to(weight.device)
-
-
-def _check_numbers(density: Any, prior_sigma: float, sigma_init: float, mu_init: str | float, sigma_map: str) -> None:
+def _check(density: Any, sigma_map: str) -> None:
     if not 0 < density <= 1:
         raise ValueError(f"density={density!r} must be in (0, 1]: 0.05 keeps 5 % of the weights (95 % sparsity)")
-    if not prior_sigma > 0:
-        raise ValueError(f"prior_sigma={prior_sigma!r} must be positive: it is the prior's standard deviation")
-    if not sigma_init > 0:
-        raise ValueError(f"sigma_init={sigma_init!r} must be positive: the gradient of sigma vanishes at 0")
-    if mu_init != "net" and (isinstance(mu_init, str) or not mu_init >= 0):
-        raise ValueError(f"mu_init={mu_init!r} must be 'net' or the standard deviation of a fresh Gaussian")
     if sigma_map not in SIGMA_MAPS:
         raise ValueError(f"sigma_map={sigma_map!r} is unknown: take one of {', '.join(SIGMA_MAPS)}")

@@ -124,6 +124,17 @@ class SparsePosterior(RandomTensor, ABC):
             parameter.data = parameter.data[keep].clone()
         self.index = self.index[keep].clone()
 
+    @torch.no_grad()
+    def make_room(self, s: int) -> None:
+        """Have s live weights, whose values and positions are loaded next; until then they are 0.
+
+        The parameters stay the same objects, so an optimiser goes on holding them.
+        """
+        for parameter in self.per_weight():
+            parameter.grad = None
+            parameter.data = parameter.data.new_zeros(s)
+        self.index = self.index.new_zeros(s)
+
     def extra_repr(self) -> str:
         """What `print(bnn)` says of it: s of d, and the density."""
         return f"s={self.s}/{self.d}, {self.density:.1%}"

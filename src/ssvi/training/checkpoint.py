@@ -13,7 +13,7 @@ from torch import nn
 from ssvi.inference import distributed
 from ssvi.methods.base import Method
 from ssvi.methods.job import Training
-from ssvi.training import model_file
+from ssvi.training import model_file, posterior_facts
 from ssvi.training.progress import Progress
 from ssvi.training.run_folder import RunError, RunFolder
 
@@ -23,7 +23,8 @@ def save(folder: RunFolder, training: Training[Any], progress: Progress) -> Path
     random = distributed.gather(torch.get_rng_state())
     if distributed.rank() > 0:
         return folder.path
-    state = {"parts": training.state_dict(), "progress": asdict(progress), "rng": random}
+    priors = posterior_facts.priors(training.net)
+    state = {"parts": training.state_dict(), "priors": priors, "progress": asdict(progress), "rng": random}
     try:
         return folder.save_checkpoint(progress.step, state)
     except OSError as error:
@@ -39,6 +40,7 @@ def restore(folder: RunFolder, method: Method, training: Training[Any]) -> tuple
     progress = Progress(**state["progress"])
     try:
         method.resume(training, progress.epoch)
+        posterior_facts.take_over(training.net, state["parts"]["net"], state.get("priors", {}))
         training.load_state_dict(state["parts"])
     except (RuntimeError, ValueError, KeyError) as error:
         raise RunError(

@@ -24,7 +24,7 @@ from ssvi.nn import models, theta_statistics
 from ssvi.nn.convert import to_bnn
 from ssvi.nn.gate_kinds import LogNormalGate, NormalGate
 from ssvi.nn.gates import gates, put
-from ssvi.nn.layers import TWINS, BayesLayer
+from ssvi.nn.layers import TWINS, BayesLayer, gaussians
 from ssvi.nn.posterior import SparseGaussian
 from ssvi.nn.sparse import SparsePosterior
 from ssvi.training.model_header import (
@@ -156,17 +156,20 @@ def _with_posteriors(plain: nn.Module, posteriors: dict[str, StoredPosterior], t
         )
     dense = tuple(name for name, stored in posteriors.items() if stored.s == stored.d)
     counts = [stored.s for name, stored in posteriors.items() if name not in dense and _owns(name, tensors)]
-    return to_bnn(
+    bnn = to_bnn(
         plain, 1.0, skip=_deterministic_layers(plain, set(posteriors)), keep_dense=dense,
         allocation=lambda shapes, density: counts, seed=0, **_kind(next(iter(posteriors.values()))),
     )  # fmt: skip
+    for name, posterior in gaussians(bnn).items():
+        posterior.prior_sigma = posteriors[name].prior_sigma or posterior.prior_sigma  # each layer has its own
+    return bnn
 
 
 def _kind(stored: StoredPosterior) -> dict[str, Any]:
     """The arguments of `to_bnn` that make such a posterior."""
     if stored.point:
         return {"point": True}
-    return {"prior_sigma": stored.prior_sigma, "sigma_map": stored.sigma_map}
+    return {"sigma_map": stored.sigma_map}
 
 
 def _owns(name: str, tensors: dict[str, Tensor]) -> bool:

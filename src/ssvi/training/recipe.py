@@ -21,9 +21,11 @@ from ssvi.methods.settings import (
     at_least,
     check,
     one_of,
+    same_type,
     setting,
     settings_fields,
     share,
+    takes_words_and_numbers,
     word_or_number,
 )
 
@@ -85,13 +87,15 @@ class Recipe:
         return common | {name: getattr(self.settings, name) for name in settings_fields(type(self.settings))}
 
     def replace(self, **changes: Any) -> Recipe:
-        """The same with some settings changed. Another method takes over the values of the settings that it shares."""
+        """The same with some settings changed. Another method takes over the values of the settings that it shares: those
+        of the same name and type."""
         method = changes.get("method", self.method)
-        known = fields_of(method)
+        own, known = fields_of(self.method), fields_of(method)
         for key in changes:
             if key not in known:
                 raise _not_used(key, method)
-        return from_mapping(self.values | changes)
+        shared = {key: value for key, value in self.values.items() if key in known and same_type(own[key], known[key])}
+        return from_mapping(shared | changes)
 
     def to_toml(self) -> str:
         """All settings, as a recipe file."""
@@ -153,14 +157,16 @@ def unknown_key(key: str, known: Mapping[str, Any], where: str = "") -> RecipeEr
 
 
 def _coerce(key: str, value: Any, about: Field[Any]) -> Any:
-    """The value in the type of its field: 1 is accepted as a float, "1" is not accepted as an int."""
+    """The value in the type of its field: 1 and "1" are accepted as a float, "1" is not accepted as an int."""
     kind = type(about.default)
     if kind is tuple and isinstance(value, (list, tuple)):
         return tuple(str(item) for item in value)
-    if kind is float and isinstance(value, int) and not isinstance(value, bool):
-        return float(value)
-    if kind is str and isinstance(value, (int, float)) and not isinstance(value, bool):
-        return str(value)  # mu_init and fresh_sigma are a word or a number
+    if takes_words_and_numbers(about) and type(value) in (str, int, float):
+        return word_or_number(value)
+    if kind is float and type(value) in (str, int):
+        value = word_or_number(value)  # as text from a flag that is a word or a number for another method
+    if kind is str and type(value) in (int, float):
+        return str(value)
     if type(value) is not kind:
         raise RecipeError(f"{key}={value!r} must be of type {kind.__name__}")
     return value

@@ -1,0 +1,76 @@
+"""Where a layer starts: mu, sigma and the prior, each from the layer's own sparse fan-in or as the user says.
+
+A layer of o outputs and s live weights has the fan-in n = s / o, and weights of standard deviation sqrt(2 / n) keep the
+size of a signal through ReLUs (He et al. 2015). Of d weights with the right size only s live, so the right mu is
+
+    mu = sqrt(d / s) * w                             on the support of the network's weight w
+
+unless a normalisation follows, which takes the scale out. At density 1 mu is w to the bit. With r, the root mean square
+of mu in the layer, prior and sigma start in proportion:
+
+    prior_sigma = max(PRIOR_GAIN * sqrt(2 / n), r)   a network that is trained already is not pulled to zero
+    sigma_init  = SIGMA_SHARE * r                    or SIGMA_SHARE * sqrt(2 / n), where mu is 0 everywhere
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+FAN_IN = "fan-in"
+NET = "net"
+
+PRIOR_GAIN = 1.0
+"""The prior's standard deviation, in units of the one that keeps the size of a signal."""
+SIGMA_SHARE = 0.1
+"""sigma at the start, in units of the root mean square of mu."""
+
+
+@dataclass(frozen=True)
+class Starts:
+    """How the layers of a network start: each of the three is a number, or the word that `to_bnn` explains."""
+
+    prior_sigma: str | float
+    sigma_init: str | float
+    mu_init: str | float
+
+    def __post_init__(self) -> None:
+        for name, why in (
+            ("prior_sigma", "it is the prior's standard deviation"),
+            ("sigma_init", "the gradient of sigma vanishes at 0"),
+        ):
+            value = getattr(self, name)
+            if value != FAN_IN and (isinstance(value, str) or not value > 0):
+                raise ValueError(f"{name}={value!r} must be positive, or {FAN_IN!r}: {why}")
+        mu = self.mu_init
+        if mu not in (FAN_IN, NET) and (isinstance(mu, str) or not mu >= 0):
+            raise ValueError(
+                f"mu_init={mu!r} must be {FAN_IN!r}, {NET!r} or the standard deviation of a fresh Gaussian"
+            )
+
+    def mu(self, weight: Tensor, index: Tensor, normalised: bool, generator: torch.Generator) -> Tensor:
+        """mu on the support `index`; `normalised` says whether a normalisation follows the layer."""
+        s, d = index.numel(), weight.numel()
+        if not isinstance(self.mu_init, str):
+            return self.mu_init * torch.randn(s, generator=generator, dtype=weight.dtype).to(weight.device)
+        live = weight.detach().flatten()[index].clone()
+        to_the_bit = self.mu_init == NET or normalised or s == d
+        return live if to_the_bit else live * math.sqrt(d / s)
+
+    def spreads(self, shape: tuple[int, ...], mu: Tensor) -> tuple[float, float]:
+        """prior_sigma and sigma_init of a layer with this mu."""
+        he, size = math.sqrt(2 * shape[0] / mu.numel()), _root_mean_square(mu)
+        prior = max(PRIOR_GAIN * he, size) if isinstance(self.prior_sigma, str) else self.prior_sigma
+        sigma = SIGMA_SHARE * (size or he) if isinstance(self.sigma_init, str) else self.sigma_init
+        return prior, sigma
+
+
+def _root_mean_square(mu: Tensor) -> float:
+    """Of all values, in float32 at least; 0 where it is not known (the meta device) or not finite."""
+    if mu.is_meta:
+        return 0.0
+    size = mu.to(torch.promote_types(mu.dtype, torch.float32)).square().mean().sqrt().item()
+    return size if math.isfinite(size) else 0.0
