@@ -83,15 +83,15 @@ def test_what_is_kept_between_batches_has_no_number_of_size_d(name, terms):
 
 
 @settings(max_examples=50, deadline=None)
-@given(st.lists(st.floats(-1e3, 1e3, width=32), min_size=6, max_size=24))
+@given(st.lists(st.integers(-20, 20), min_size=6, max_size=24))
 def test_snr_has_the_order_of_mean_over_standard_deviation(numbers):
-    """In float64, up to rounding where the standard deviation is tiny."""
+    """Three batches. Gradients that are always the same have the largest score, those that are always 0 the smallest."""
     g = torch.tensor(numbers[: len(numbers) // 3 * 3], dtype=torch.float64).view(3, -1)
-    ratio = g.mean(0).abs() / g.std(0, correction=0).clamp_min(1e-9)
+    ratio = g.mean(0).abs() / g.std(0, correction=0).clamp_min(1e-12)
     score = BY_NAME["snr"].score(torch.stack([g.sum(0), g.square().sum(0)]), 3)
     order = ratio.argsort()
-    assert (score[order].diff() >= -1e-9).all()
-    torch.testing.assert_close(score, ratio / (1 + ratio.square()).sqrt(), rtol=1e-5, atol=1e-6)
+    assert (score[order].diff() >= -1e-12).all()
+    torch.testing.assert_close(score, ratio / (1 + ratio.square()).sqrt(), rtol=1e-12, atol=1e-12)
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
@@ -105,7 +105,7 @@ def gradients_in_training(width: int = 128, k_batches: int = 8) -> tuple[torch.T
     """The dense gradients of consecutive batches of the digits, in a hidden layer, after some training."""
     torch.manual_seed(0)
     data = load("digits").train
-    x, y = data.x.float().flatten(1), data.y
+    x, y = data.x.float().flatten(1) / 255 - 0.3, data.y
     net = nn.Sequential(nn.Linear(64, width), nn.ReLU(), nn.Linear(width, width), nn.ReLU(), nn.Linear(width, 10))
     bnn = ssvi.to_bnn(net, 0.1, point=True)
     optimizer = torch.optim.SGD(bnn.parameters(), lr=0.05, momentum=0.9)
