@@ -34,7 +34,8 @@ def test_a_fresh_weight_stays_for_its_grace_period(grace):
 
 
 def test_the_counts_are_exact_and_no_more_move_than_may_leave():
-    """At rate 1 all weights would move at the first update; then none may leave, until the grace period is over."""
+    """After the first update, which moves more than 40 %, only the weights of the start may leave, until the grace period
+    is over; the rate asks for more."""
     torch.manual_seed(0)
     bnn = ssvi.to_bnn(net(), 0.2, seed=0)
     counts = [layer.posterior.s for _, layer in ssvi.layers(bnn)]
@@ -48,7 +49,7 @@ def test_the_counts_are_exact_and_no_more_move_than_may_leave():
         assert all((layer.index.diff() > 0).all() for _, layer in ssvi.layers(bnn))
     total, first = sum(counts), moved[0]
     assert first > 0.4 * total
-    assert sum(moved[1:3]) <= total - first, "only weights of the start may leave in the second and third update"
+    assert sum(moved[1:3]) <= total - first
     assert moved[3] > 0
 
 
