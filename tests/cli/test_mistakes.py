@@ -49,6 +49,7 @@ def test_mistakes_are_a_sentence_and_not_a_traceback(words, message, stopped):
         (["train", "--mu-init", "-1"], "mu_init=-1.0 must be"),
         (["train", "--fresh-sigma", "0"], "fresh_sigma=0.0 must be"),
         (["train", "--mc-steps", "50"], "mc_steps=50 must be between 1 and every=20"),
+        (["train", "--addition", "snr"], "addition='snr' needs mc_steps of 2 or more"),
         (["train", "--keep-dense", "conv7"], "keep_dense='conv7' matches no layer"),
         (["train", "--density", "1e-9"], "raise density"),
         (["train", "--momentum", "-1"], "momentum"),

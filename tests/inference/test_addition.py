@@ -1,4 +1,4 @@
-"""Addition scores: the dense gradient by brute force is the oracle, and no more than one of it exists at a time."""
+"""Addition scores: the dense gradient by brute force is the oracle, and it does not outlive its batch."""
 
 import copy
 import weakref
@@ -7,7 +7,7 @@ import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
-from updates import dense_gradients, dense_gradients_at_mean, net, train_step
+from updates import batch, dense_gradients, dense_gradients_at_mean, net, train_step
 
 import ssvi
 from ssvi.inference.addition import top_k
@@ -72,29 +72,88 @@ def test_a_tied_weight_is_scored_by_the_sum_of_its_gradients():
     assert set(bnn.a.index.tolist()) == {*index[kept].tolist(), *score.argsort(descending=True)[:7].tolist()}
 
 
-def test_no_more_than_one_dense_gradient_exists_at_a_time(monkeypatch):
-    alive: list[weakref.ref] = []
-    most = 0
+def count_dense_gradients(monkeypatch) -> list[weakref.ref]:
+    """Every dense gradient that is formed from now on, and whether it still exists."""
+    formed: list[weakref.ref] = []
     form = Geometry.weight_gradient
 
     def counting(self, x, grad_y):
-        nonlocal most
         gradient = form(self, x, grad_y)
-        alive.append(weakref.ref(gradient))
-        most = max(most, sum(ref() is not None for ref in alive))
+        formed.append(weakref.ref(gradient))
         return gradient
 
     monkeypatch.setattr(Geometry, "weight_gradient", counting)
+    return formed
+
+
+@pytest.mark.parametrize("mc_steps", [1, 2])
+@pytest.mark.parametrize(("micro_batches", "held"), [(1, 0), (None, 3)])
+def test_dense_gradients_are_freed_at_the_end_of_the_batch(micro_batches, held, mc_steps, monkeypatch):
+    """At the end of a layer's backward pass if the user says that there is one; otherwise in `step`."""
+    formed = count_dense_gradients(monkeypatch)
     bnn = ssvi.to_bnn(net(), 0.2)
     optimizer = torch.optim.Adam(bnn.parameters())
-    subspace = ssvi.Subspace(bnn, optimizer, every=2, rate=0.5)
+    options = {"mc_steps": mc_steps, "candidates": 2, "micro_batches": micro_batches}
+    subspace = ssvi.Subspace(bnn, optimizer, every=2, rate=0.5, **options)
     for i in range(4):
+        collects = i % 2 == 1 or mc_steps == 2
         train_step(bnn, optimizer, i)
-        kept = [collector.scores for collector in subspace._collectors.values()]
-        assert all(len(a.live_score) + len(a.absent_index) <= 2 * len(a.live_score) for a in kept), (
-            "s-sized, not d-sized"
-        )
+        assert sum(ref() is not None for ref in formed) == held * collects
         subspace.step()
-    assert len(alive) == 6, "three layers, on the two update steps alone"
-    assert most == 1
-    assert not any(ref() is not None for ref in alive)
+        assert not any(ref() is not None for ref in formed)
+    assert len(formed) == 3 * 2 * mc_steps, "three layers, on the batches of the two updates alone"
+
+
+@pytest.mark.parametrize("micro_batches", [None, 2])
+@pytest.mark.parametrize("mc_steps", [1, 2])
+def test_the_scores_of_micro_batches_are_those_of_the_whole_batch(mc_steps, micro_batches):
+    def supports(parts: int, declared: int | None) -> list[torch.Tensor]:
+        torch.manual_seed(0)
+        bnn = ssvi.to_bnn(net().double(), 0.2, point=True, seed=0, mu_init=0.1)
+        optimizer = torch.optim.SGD(bnn.parameters(), lr=0.05)
+        subspace = ssvi.Subspace(bnn, optimizer, every=2, rate=0.5, mc_steps=mc_steps, micro_batches=declared)
+        for i in range(6):
+            x, y = batch(i)
+            optimizer.zero_grad()
+            for x_part, y_part in zip(x.double().chunk(parts), y.chunk(parts), strict=True):
+                (F.cross_entropy(bnn(x_part), y_part) / parts).backward()
+            optimizer.step()
+            subspace.step()
+        return [layer.index for _, layer in ssvi.layers(bnn)]
+
+    whole, halves = supports(1, 1), supports(2, micro_batches)
+    assert all(torch.equal(a, b) for a, b in zip(whole, halves, strict=True))
+
+
+def test_more_backward_passes_than_declared_are_an_error():
+    bnn = ssvi.to_bnn(net(), 0.2)
+    optimizer = torch.optim.SGD(bnn.parameters(), lr=0.1)
+    ssvi.Subspace(bnn, optimizer, every=1, rate=0.5, micro_batches=1)
+    train_step(bnn, optimizer, 0)
+    with pytest.raises(RuntimeError, match="micro_batches=1, but this is backward pass 2"):
+        train_step(bnn, optimizer, 1)
+
+
+def test_snr_is_the_ratio_of_mean_and_standard_deviation():
+    """The weights that come in have the largest |mean g| / std g of the brute-force gradients."""
+    bnn = ssvi.to_bnn(net().double(), 0.2, point=True, seed=0, mu_init=0.1)
+    optimizer = torch.optim.SGD(bnn.parameters(), lr=0.05)
+    subspace = ssvi.Subspace(bnn, optimizer, every=5, rate=0.3, removal="abs_mu", addition="snr", mc_steps=4)
+    seen = []
+    for i in range(5):
+        x, y = batch(i)
+        plain = ssvi.mean(bnn, dense=True)
+        F.cross_entropy(plain(x.double()), y).backward()
+        seen.append({name: plain.get_submodule(name).weight.grad.flatten() for name, _ in ssvi.layers(bnn)})
+        optimizer.zero_grad()
+        F.cross_entropy(bnn(x.double()), y).backward()
+        optimizer.step()
+        before = copy.deepcopy(bnn)
+        subspace.step()
+    for (name, old), (_, new) in zip(ssvi.layers(before), ssvi.layers(bnn), strict=True):
+        g = torch.stack([gradients[name] for gradients in seen[1:]])
+        k = int(0.3 * old.posterior.s)
+        kept = old.index.long()[old.mu.abs().argsort(descending=True)[: old.posterior.s - k]]
+        score = g.mean(0).abs() / (g.std(0, correction=0) + 1e-300)
+        score[kept] = -1.0
+        assert set(new.index.tolist()) == {*kept.tolist(), *score.argsort(descending=True)[:k].tolist()}

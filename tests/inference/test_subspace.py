@@ -65,16 +65,25 @@ def test_until_freezes_gamma():
     assert [i + 1 for i, did in enumerate(happened) if did] == [2, 4]
 
 
-@pytest.mark.parametrize("mc_steps", [1, 2])
+GROWTH = {
+    "one batch": {},
+    "two batches": {"mc_steps": 2},
+    "candidates": {"mc_steps": 2, "candidates": 2},
+    "snr": {"mc_steps": 3, "candidates": 2, "addition": "snr"},
+    "grace": {"grace": 1},
+}
+
+
+@pytest.mark.parametrize("growth", GROWTH)
 @pytest.mark.parametrize("stop", [3, 4, 5])
 @pytest.mark.parametrize("optimizer", ["momentum", "adam"])
-def test_save_load_and_go_on_bit_for_bit(optimizer, stop, mc_steps, tmp_path):
+def test_save_load_and_go_on_bit_for_bit(optimizer, stop, growth, tmp_path):
     def fresh():
         bnn = ssvi.to_bnn(net(), 0.2, seed=0, mu_init=0.1)
         opt = OPTIMIZERS[optimizer](bnn.parameters())
         elbo = ssvi.ELBO(bnn, train_size=100, beta=ssvi.schedules.linear(0.1, steps=6))
         rate = ssvi.schedules.cosine(0.5, steps=3)
-        return bnn, opt, elbo, ssvi.Subspace(bnn, opt, every=3, rate=rate, mc_steps=mc_steps)
+        return bnn, opt, elbo, ssvi.Subspace(bnn, opt, every=3, rate=rate, **GROWTH[growth])
 
     def run(training, steps):
         bnn, opt, elbo, subspace = training
@@ -100,6 +109,31 @@ def test_save_load_and_go_on_bit_for_bit(optimizer, stop, mc_steps, tmp_path):
         assert torch.equal(a, b)
 
 
+def test_the_sums_that_an_earlier_version_saved_are_read():
+    """It saved the sums of all positions and their number for each layer, and no ages."""
+
+    def fresh():
+        bnn = ssvi.to_bnn(net(), 0.2, seed=0, mu_init=0.1)
+        optimizer = torch.optim.SGD(bnn.parameters(), lr=0.1)
+        return bnn, optimizer, ssvi.Subspace(bnn, optimizer, every=2, rate=0.5, mc_steps=2)
+
+    bnn, optimizer, subspace = fresh()
+    start = copy.deepcopy(bnn.state_dict())
+    train_step(bnn, optimizer, 0)
+    subspace.step()
+    state = subspace.state_dict()
+    sums = {name: (layer["total"][0].clone(), layer["batches"]) for name, layer in state["sums"].items()}
+    again, other, resumed = fresh()
+    again.load_state_dict(start)
+    train_step(again, other, 0)
+    resumed.load_state_dict({"calls": 1, "t": 0, "sums": sums})
+    for net_, optimizer_, subspace_ in ((bnn, optimizer, subspace), (again, other, resumed)):
+        train_step(net_, optimizer_, 1)
+        subspace_.step()
+    assert len(sums) == 3
+    assert all(torch.equal(a, b) for a, b in zip(bnn.state_dict().values(), again.state_dict().values(), strict=True))
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -110,6 +144,10 @@ def test_save_load_and_go_on_bit_for_bit(optimizer, stop, mc_steps, tmp_path):
         ({"addition": "gradient"}, "addition='gradient'"),
         ({"mc_steps": 0}, "mc_steps=0"),
         ({"mc_steps": 3}, "mc_steps=3 must be between 1 and every=2"),
+        ({"addition": "snr"}, "addition='snr' needs mc_steps of 2 or more, not mc_steps=1"),
+        ({"candidates": 0}, "candidates=0"),
+        ({"grace": -1}, "grace=-1"),
+        ({"micro_batches": 0}, "micro_batches=0"),
         ({"fresh_sigma": 0.0}, "fresh_sigma=0.0"),
         ({"fresh_sigma": "median"}, "fresh_sigma='median'"),
     ],

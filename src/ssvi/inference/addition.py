@@ -1,42 +1,84 @@
-"""Addition (Section 3.3.2): which absent weights would lower the loss most, from x and dl/dy alone.
+"""Addition (Section 3.3.2): how useful an absent weight would be, by the gradients of one or several batches.
 
-While a collector is attached to a layer, each use of the layer saves its input x. When dl/dy arrives in the backward pass,
-the dense gradient of that one layer is formed, scored, reduced to what an update can need, and freed.
+A criterion says what is summed over the batches, and which score the sums give. Only the order of the scores is ever used.
+`collector` forms the gradients, `score_sums` keeps the sums from batch to batch.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from weakref import WeakSet
 
 import torch
 from torch import Tensor
 
-from ssvi.inference import distributed
-from ssvi.kernels.geometry import Geometry
 from ssvi.kernels.native import select
-from ssvi.nn.sparse import SparsePosterior
 
 Criterion = Callable[[Tensor], Tensor]
 """dl/dtheta of a layer, dense -> score of each position; large scores come in. (May overwrite its argument.)"""
 
-BY_NAME: dict[str, tuple[Criterion, bool]] = {
-    "sample": (torch.abs_, False),
-    "mean": (torch.abs_, True),
-    "random": (torch.rand_like, False),
+
+@dataclass(frozen=True)
+class Addition:
+    """An addition criterion."""
+
+    terms: Callable[[Tensor], Tensor]
+    """dl/dtheta of one batch, (d,) -> the terms that are summed over the batches, (m, d). (May overwrite its argument.)"""
+    score: Callable[[Tensor, int], Tensor]
+    """The sums over n batches, (m, d), and n -> scores, (d,)."""
+    at_mean: bool = False
+    """Whether theta = mu while the gradients are taken."""
+    least_batches: int = 1
+    """The smallest number of batches that give a score."""
+
+
+def mean_of(criterion: Criterion, *, at_mean: bool = False) -> Addition:
+    """The mean over the batches of criterion(gradient)."""
+    return Addition(lambda gradient: criterion(gradient).unsqueeze(0), _mean, at_mean)
+
+
+def _mean(sums: Tensor, n: int) -> Tensor:
+    return sums[0] if n == 1 else sums[0] / n  # one batch needs no second tensor of size d
+
+
+def _gradient_and_square(gradient: Tensor) -> Tensor:
+    return torch.stack([gradient, gradient.square()])
+
+
+def _signal_to_noise(sums: Tensor, n: int) -> Tensor:
+    """|mean g| / std g over n batches, in the form |mean g| / sqrt(mean g^2), from the sums of g and of g^2.
+
+    With r = |mean g| / std g this is r / sqrt(1 + r^2), so the order is the same, and no difference of squares can cancel.
+    A position whose gradient is always 0 has score 0. For one batch, where there is no std, it is |g|.
+    """
+    first, second = sums
+    return first.abs() if n == 1 else first.abs() / (n * second).clamp_min(torch.finfo(second.dtype).tiny).sqrt()
+
+
+BY_NAME: dict[str, Addition] = {
+    "sample": mean_of(torch.abs_),
+    "mean": mean_of(torch.abs_, at_mean=True),
+    "random": mean_of(torch.rand_like),
+    "snr": Addition(_gradient_and_square, _signal_to_noise, least_batches=2),
 }
-"""The criterion, and whether theta = mu while its gradient is taken: criterion 1, criterion 2, and chance (SET)."""
+"""Criterion 1, criterion 2, chance (SET), and the signal-to-noise ratio of the gradient. The first two are criterion 3 with
+several batches."""
 
 
-def resolve(addition: str | Criterion) -> tuple[Criterion, bool]:
-    """The criterion of that name, or the function itself, which then sees gradients under sampled theta."""
+def resolve(addition: str | Criterion, mc_steps: int) -> Addition:
+    """The criterion of that name, or the mean of the function's scores, which then sees gradients under sampled theta."""
     if callable(addition):
-        return addition, False
+        return mean_of(addition)
     if addition not in BY_NAME:
         raise ValueError(
             f"addition={addition!r} is not a criterion: take one of {', '.join(BY_NAME)} "
             "(criterion 3 is mc_steps=K), or pass a function dl/dtheta -> score"
+        )
+    least = BY_NAME[addition].least_batches
+    if mc_steps < least:
+        raise ValueError(
+            f"addition={addition!r} needs mc_steps of {least} or more, not mc_steps={mc_steps}: it compares the gradients "
+            "of several batches"
         )
     return BY_NAME[addition]
 
@@ -49,95 +91,6 @@ class AdditionScores:
     absent_index: Tensor
     """Flat positions, increasing."""
     absent_score: Tensor
-
-
-class ScoreCollector:
-    """Listens to one posterior through `mc_steps` backward passes and keeps the mean of its scores."""
-
-    def __init__(self, posterior: SparsePosterior, criterion: Criterion, k: int, mc_steps: int) -> None:
-        self.posterior, self.criterion, self.k, self.mc_steps = posterior, criterion, k, mc_steps
-        self.total: Tensor | None = None
-        """For mc_steps > 1: the sum of the scores of `passes` backward passes."""
-        self.passes = 0
-        self.scores: AdditionScores | None = None
-        self._pending: WeakSet[_PendingUse] = WeakSet()
-        self._gradient: Tensor | None = None
-        self._arrived: list[tuple[Tensor, Geometry, Tensor]] = []
-
-    def watch(self, x: Tensor, y: Tensor, geometry: Geometry) -> None:
-        """y = theta * x was computed: wait for dl/dy."""
-        if y.requires_grad:
-            use = self._expect_gradient()
-            x = x.detach()
-            y.register_hook(lambda grad_y: self._receive_output_gradient(use, x, geometry, grad_y))
-
-    def watch_weight(self, weight: Tensor) -> None:
-        """The dense weight itself was used: wait for its gradient, which is dl/dtheta."""
-        if weight.requires_grad:
-            use = self._expect_gradient()
-            weight.register_hook(lambda gradient: self._receive_weight_gradient(use, gradient))
-
-    def result(self) -> AdditionScores | None:
-        """The scores, or None if no gradient has passed through the layer."""
-        if self.total is not None:
-            return reduce_scores(self.total / self.passes, self.posterior.index, self.k)
-        return self.scores
-
-    def _expect_gradient(self) -> _PendingUse:
-        use = _PendingUse()
-        self._pending.add(use)  # weakly: a graph that is thrown away without a backward pass takes its use with it
-        return use
-
-    def _receive_output_gradient(self, use: _PendingUse, x: Tensor, geometry: Geometry, grad_y: Tensor) -> None:
-        self._arrived.append((x, geometry, grad_y))
-        self._finish(use)
-
-    def _receive_weight_gradient(self, use: _PendingUse, gradient: Tensor) -> None:
-        self._gradient = gradient.clone() if self._gradient is None else self._gradient + gradient
-        self._finish(use)
-
-    @torch.no_grad()
-    def _finish(self, use: _PendingUse) -> None:
-        """A weight that is used several times has the sum of their gradients, so wait for the last one."""
-        self._pending.discard(use)
-        if self._pending:
-            return
-        gradient, self._gradient = self._gradient, None
-        for x, geometry, grad_y in self._arrived:
-            term = geometry.weight_gradient(x.to(grad_y.dtype), grad_y)
-            gradient = term if gradient is None else gradient.add_(term)
-        self._arrived.clear()
-        assert gradient is not None
-        self._keep(self.criterion(distributed.mean_(gradient).flatten()))
-
-    def _keep(self, score: Tensor) -> None:
-        """Criterion 3 is the mean of |gradient|, and its best k are known only after the last pass: for mc_steps > 1 the
-        running sum of the layer is kept between passes. Otherwise the d scores are reduced and freed here."""
-        if score.shape != (self.posterior.d,):
-            raise ValueError(
-                f"addition: scores of shape {tuple(score.shape)} for {self.posterior.d} weights; return one score per weight"
-            )
-        if torch.isnan(score).any():
-            raise FloatingPointError(
-                "addition: NaN in the gradient of a batch that an update of gamma needs; nothing was changed. "
-                "Lower the learning rate, clip gradients, or look for NaN in the input"
-            )
-        if self.mc_steps > 1:
-            self.total = score if self.total is None else self.total.add_(score)
-            self.passes += 1
-        else:
-            self.scores = reduce_scores(score, self.posterior.index, self.k)
-
-
-class _PendingUse:
-    """One use of a layer whose gradient has not arrived yet."""
-
-
-def reduce_scores(score: Tensor, index: Tensor, k: int) -> AdditionScores:
-    """Reduce d scores, which are overwritten, to the live ones and the k best of the absent ones."""
-    live = score.index_select(0, index)
-    absent = top_k(score.index_fill_(0, index.long(), -torch.inf), k)
-    return AdditionScores(live, absent, score.index_select(0, absent))
 
 
 def top_k(score: Tensor, k: int) -> Tensor:

@@ -6,10 +6,8 @@ numbers for each live weight move together with its mu and rho.
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, runtime_checkable
 
 import torch
 from torch import Tensor
@@ -18,8 +16,10 @@ from torch.optim import Optimizer
 from ssvi.criteria import Criterion
 from ssvi.inference import distributed
 from ssvi.inference.addition import AdditionScores, top_k
+from ssvi.inference.ages import LayerAges
+from ssvi.inference.moments import Follower, StartsFresh, followers
 from ssvi.nn.posterior import SparseGaussian
-from ssvi.nn.sparse import SparsePosterior, realign
+from ssvi.nn.sparse import SparsePosterior
 
 
 @dataclass(frozen=True)
@@ -49,14 +49,6 @@ class Update:
         return sum(move.count for move in self.moves.values())
 
 
-@runtime_checkable
-class StartsFresh(Protocol):
-    """An optimiser whose state for a fresh weight is not zero."""
-
-    def start_fresh(self, posterior: SparsePosterior, fresh: Tensor) -> None:
-        """Give the weights at the places `fresh` (a mask) their state."""
-
-
 @dataclass(frozen=True)
 class LayerPlan:
     """What an update will do to one layer."""
@@ -66,8 +58,8 @@ class LayerPlan:
     """The new support: s flat positions, increasing."""
     fresh_sigma: float
     """The sigma with which fresh weights start."""
-    following: Sequence[Tensor]
-    """Gradients and optimiser state with one number per live weight: they follow the weights to their new places."""
+    followers: Sequence[Follower]
+    """Gradients, optimiser state and ages: one number per live weight, which follows it to its new place."""
     optimizers: Sequence[Optimizer] = ()
 
     @torch.no_grad()
@@ -75,8 +67,8 @@ class LayerPlan:
         """Change the support of the layer, and take along everything that belongs to its weights."""
         old = self.posterior.index.long()
         source = self.posterior.move_to(self.index, self.fresh_sigma)
-        for tensor in self.following:
-            realign(tensor, source)
+        for follower in self.followers:
+            follower.follow(source)
         for optimizer in self.optimizers:
             if isinstance(optimizer, StartsFresh):
                 optimizer.start_fresh(self.posterior, source < 0)
@@ -91,21 +83,30 @@ def plan_layer(
     removal: Criterion,
     fresh_sigma: str | float,
     optimizers: Sequence[Optimizer],
+    ages: LayerAges | None = None,
 ) -> LayerPlan:
-    """The plan for one layer: the k weights with the smallest removal score leave, then the k best positions come in."""
-    stays = _staying(name, posterior, removal, k=scores.absent_index.numel())
+    """The plan for one layer: the k weights with the smallest removal score leave, then the k best positions come in.
+
+    With `ages`, weights within their grace period stay.
+    """
+    removable = torch.ones_like(posterior.mu, dtype=torch.bool) if ages is None else ages.removable
+    stays = _staying(name, posterior, removal, removable, k=scores.absent_index.numel())
     index = _new_support(posterior.index.long(), stays, scores)
     distributed.from_first_(index)  # criteria may be random, so one process decides for all
-    sigma = resolve_fresh_sigma(fresh_sigma, posterior, torch.isin(posterior.index.long(), index))
-    return LayerPlan(posterior, index, sigma, tensors_per_weight(posterior, optimizers), optimizers)
+    kept = torch.isin(posterior.index.long(), index)
+    sigma = resolve_fresh_sigma(fresh_sigma, posterior, kept)
+    following = followers(posterior, optimizers, kept) + ([] if ages is None else [Follower(ages.updates)])
+    return LayerPlan(posterior, index, sigma, following, optimizers)
 
 
-def _staying(name: str, posterior: SparsePosterior, removal: Criterion, k: int) -> Tensor:
-    """Which of the s live weights Removal leaves in place: all but the k with the smallest score, (s,) of bool."""
+def _staying(name: str, posterior: SparsePosterior, removal: Criterion, removable: Tensor, k: int) -> Tensor:
+    """Which of the s live weights Removal leaves in place, (s,) of bool: all but the k removable ones with the smallest
+    score."""
     score = removal(posterior.mu, posterior.sigma)
     _check_removal(name, score, posterior.s)
-    stays = torch.zeros(posterior.s, dtype=torch.bool, device=score.device)
-    stays[top_k(score, posterior.s - k)] = True
+    places = removable.nonzero().flatten()
+    stays = ~removable
+    stays[places[top_k(score[places], places.numel() - k)]] = True
     return stays
 
 
@@ -144,40 +145,3 @@ def _check_removal(name: str, score: Tensor, s: int) -> None:
             f"removal: NaN among the scores of layer {name!r}; nothing was changed. "
             "Lower the learning rate, clip gradients, or look for NaN in the input"
         )
-
-
-def tensors_per_weight(posterior: SparsePosterior, optimizers: Sequence[Optimizer]) -> list[Tensor]:
-    """All tensors with one number per live weight that are not parameters: gradients, momentum, Adam's moments, ..."""
-    gradients = [parameter.grad for parameter in posterior.per_weight() if parameter.grad is not None]
-    return gradients + [state[key] for state, key in moments_per_weight(posterior, optimizers)]
-
-
-def moments_per_weight(posterior: SparsePosterior, optimizers: Sequence[Optimizer]) -> list[tuple[dict[str, Any], str]]:
-    """Where the optimisers keep one number per live weight: the state of a parameter, and a key of it.
-
-    Single numbers, like Adam's step, need not follow when the support changes.
-    """
-    places = []
-    for optimizer, parameter in itertools.product(optimizers, posterior.per_weight()):
-        state = optimizer.state.get(parameter, {})
-        for key, value in state.items():
-            if torch.is_tensor(value) and value.shape == parameter.shape:
-                places.append((state, key))
-            elif (torch.is_tensor(value) and value.numel() > 1) or isinstance(value, (list, tuple, dict)):
-                raise ValueError(
-                    f"{type(optimizer).__name__} keeps {key!r} in another shape than its parameter, so it cannot follow "
-                    "a change of the support: take an optimiser with state per weight (SGD, Adam, AdamW, ...)"
-                )
-    return places
-
-
-def check_optimizers(optimizers: Sequence[Optimizer], posteriors: Mapping[str, SparsePosterior]) -> None:
-    """Refuse optimisers that do not train every parameter of these posteriors."""
-    trained = {p for optimizer in optimizers for group in optimizer.param_groups for p in group["params"]}
-    for layer, posterior in posteriors.items():
-        for name, parameter in posterior.named_parameters():
-            if parameter.requires_grad and parameter not in trained:
-                raise ValueError(
-                    f"optimizer does not hold {layer}.posterior.{name}: build it from the parameters of the "
-                    "converted network, e.g. torch.optim.SGD(bnn.parameters(), lr=...)"
-                )

@@ -159,7 +159,8 @@ def update_gamma(job: Job[Updates], net: nn.Module, optimizer: Optimizer, loss: 
         return AfterStep()
     subspace = Subspace(
         net, optimizer, every=settings.every, rate=schedules.cosine(settings.rate, steps=until // settings.every),
-        mc_steps=settings.mc_steps, until=until, **criteria,
+        mc_steps=settings.mc_steps, candidates=settings.candidates or None, grace=settings.grace, until=until,
+        micro_batches=1, **criteria,
     )  # fmt: skip
 
     def act(x: Tensor, y: Tensor) -> Work:

@@ -115,18 +115,32 @@ class Updates(Settings):
     every: int = setting(20, "steps per update of gamma", at_least(1))
     rate: float = setting(0.3, "r_0: share of live weights replaced, falling to 0 as a cosine", share("live weights"))
     until: float = setting(0.75, "share of the steps after which gamma is frozen", share("the steps"))
-    mc_steps: int = setting(default_of(Subspace, "mc_steps"), "K of addition criterion 3", at_least(1))
+    grace: int = setting(
+        default_of(Subspace, "grace"), "updates of gamma for which a fresh weight is not removed", at_least(0)
+    )
+    mc_steps: int = setting(
+        default_of(Subspace, "mc_steps"), "K of addition criterion 3: batches that the scores are of", at_least(1)
+    )
+    candidates: int = setting(
+        0, "for K > 1: positions whose scores are kept between batches, per weight to add; 0 keeps all", at_least(0)
+    )
     skip_step: bool = setting(False, "no optimiser step on the batch of an update (the authors' code)")
 
 
 @dataclass(frozen=True)
-class Selection(Updates):
+class Growth(Updates):
+    """Which weights come in."""
+
+    addition: str = setting(
+        default_of(Subspace, "addition"), "addition criterion: sample, mean, random or snr", one_of(addition.BY_NAME)
+    )
+
+
+@dataclass(frozen=True)
+class Selection(Growth):
     """Which weights leave, and which come in."""
 
     removal: str = setting(default_of(Subspace, "removal"), "removal criterion", one_of(criteria.BY_NAME))
-    addition: str = setting(
-        default_of(Subspace, "addition"), "addition criterion: sample, mean or random", one_of(addition.BY_NAME)
-    )
 
 
 @dataclass(frozen=True)

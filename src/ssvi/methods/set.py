@@ -4,14 +4,21 @@ connectivity inspired by network science", Nature Communications 2018 (SET): a s
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 
-from ssvi.methods import common, rigl, static
+from ssvi.methods import common, static
 from ssvi.methods.base import About
+from ssvi.methods.groups import Updates
 
 ABOUT = About("SET", "sparse point estimate, grown at random", unit="weight", aims_at_density=True)
 
-Settings = rigl.Settings
+
+@dataclass(frozen=True)
+class Settings(Updates, static.Settings):
+    """Those of static sparse training, and the updates of the support."""
+
+
 epochs = common.as_asked
 network = static.network
 loss = common.plain_nll

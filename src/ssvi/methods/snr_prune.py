@@ -18,7 +18,7 @@ from torch.optim import Optimizer
 
 from ssvi.allocation import same_density
 from ssvi.inference.addition import top_k
-from ssvi.inference.update import moments_per_weight
+from ssvi.inference.moments import moments_per_weight
 from ssvi.math import gaussian
 from ssvi.methods import common
 from ssvi.methods.base import About
