@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ssvi.inference.loss import ELBO
     from ssvi.inference.predict import predict, predict_samples
     from ssvi.inference.subspace import Move, Subspace, Update
+    from ssvi.inference.watch import TrainingWarning
     from ssvi.nn.convert import to_bnn
     from ssvi.nn.deterministic import mean, sample
     from ssvi.nn.layers import kl, layers
@@ -29,6 +30,7 @@ __all__ = [
     "Evaluation",
     "Move",
     "Subspace",
+    "TrainingWarning",
     "Update",
     "allocation",
     "at_mean",
@@ -58,6 +60,7 @@ _HOME = {
     "inference.evaluate": ("Evaluation", "evaluate"),
     "inference.predict": ("predict", "predict_samples"),
     "inference.subspace": ("Move", "Subspace", "Update"),
+    "inference.watch": ("TrainingWarning",),
     "nn.convert": ("to_bnn",),
     "nn.deterministic": ("mean", "sample"),
     "nn.layers": ("kl", "layers"),

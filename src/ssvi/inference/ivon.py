@@ -27,6 +27,7 @@ from torch.optim import Optimizer
 
 from ssvi.inference import distributed
 from ssvi.inference.loss import check_train_size
+from ssvi.inference.watch import BY_IVON, TrainingWatch
 from ssvi.nn.layers import gaussians
 from ssvi.nn.posterior import SparseGaussian
 from ssvi.nn.sparse import SparsePosterior
@@ -91,6 +92,7 @@ class IVON(Optimizer):
             self.state[mu] = {"g": torch.zeros_like(mu, dtype=wide), "h": torch.full_like(mu, h0, dtype=wide)}
             posterior.sigma_init.copy_(self.sigma(posterior).mean())  # what reports call the start of sigma
             self._write_sigma(posterior)
+        self._watch = TrainingWatch(bnn, BY_IVON)
 
     def _groups(self, bnn: nn.Module, natural: dict[str, Any], plain: dict[str, Any]) -> list[dict[str, Any]]:
         """mu, by natural gradients, and everything else that is trained, by SGD."""
@@ -161,6 +163,7 @@ class IVON(Optimizer):
                     move(parameter, group)
         self._h_hat, self._samples = {}, 0
         self.zero_grad()
+        self._watch.step()
         return loss
 
     def _natural_step(self, mu: nn.Parameter, group: dict[str, Any]) -> None:
