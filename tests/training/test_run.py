@@ -247,7 +247,7 @@ def test_another_number_of_processes_is_refused(tmp_path):
     ("spoil", "message"),
     [
         (lambda p: p.mu.fill_(torch.nan), r"layer '4': mu or sigma is not finite"),
-        (lambda p: p.rho.fill_(1.0), r"layer '4': sigma has run away, its mean is 220"),
+        (lambda p: p.rho.fill_(1.0), r"layer '4': sigma has run away, its mean is 2 "),
         (lambda p: p.mu.zero_(), r"layer '4' is dead"),
     ],
     ids=["nan", "runaway", "dead"],

@@ -48,7 +48,7 @@ class ELBO:
     `train_size` is N, the number of training examples: the data term of the bound is a sum over all of them, the batch
     gives its mean, so the KL must be divided by N (not by the batch size, not by the number of batches).
     beta is 1 for the exact bound; a schedule over the gradient steps is KL warm-up, a value below 1 a cold posterior.
-    A loss that is not finite is an error. A `TrainingWarning` says, once, that sigma is at a bound or q has become the prior.
+    A loss that is not finite is an error. A `TrainingWarning` says, once, that sigma is at a bound or q is the prior again.
 
     Args:
         bnn: a network from `to_bnn`.
@@ -94,7 +94,7 @@ class ELBO:
             "all parameters are finite. Look for NaN and for very large numbers in the input, or lower the learning rate or "
             "sigma_init."
         )
-        return f"nll={nll.item()}, kl={divergence.item()} at step {self.step}: {reason}"
+        return f"nll={nll.item()} at step {self.step}, kl={divergence.item():.3g}: {reason}"
 
     @property
     def terms(self) -> Terms:

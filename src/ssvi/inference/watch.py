@@ -72,8 +72,7 @@ class TrainingWatch:
     def __init__(self, bnn: nn.Module, remedies: Remedies, *, has_gaussian_prior: bool = True) -> None:
         self._bnn, self._remedies = bnn, remedies
         self._posteriors = gaussians(bnn) if any(layers(bnn)) else {}
-        self._started = {name: _at_bounds(posterior) for name, posterior in self._posteriors.items()}
-        self._reached = {name: torch.zeros_like(started) for name, started in self._started.items()}
+        self._reached = {name: _at_bounds(posterior) for name, posterior in self._posteriors.items()}
         self._may_collapse = has_gaussian_prior and bool(self._posteriors) and _collapsed(self._posteriors) is None
         self._calls = 0
         self._told: set[str] = set()
@@ -84,8 +83,7 @@ class TrainingWatch:
         self._calls += 1
         for name, posterior in self._posteriors.items():
             now = _at_bounds(posterior)
-            new = now & ~self._started[name].to(now.device)
-            self._reached[name] = self._reached[name].to(now.device) | new
+            self._reached[name] = self._reached[name].to(now.device) | now
         regular = self._calls % EVERY == 0
         if regular or (self._calls < EVERY and self._calls.bit_count() == 1):
             self._look(for_collapse=regular and self._may_collapse)
@@ -150,8 +148,8 @@ def _collapsed(posteriors: dict[str, SparseGaussian]) -> str | None:
     if near <= weights / 2 or kl >= LITTLE_KL * weights:
         return None
     return (
-        f"the posterior has collapsed to the prior: {near / weights:.0%} of the live weights have a sigma within "
-        f"{NEAR:.0%} of prior_sigma, and the KL is {kl / weights:.2g} nats per weight. Such a network has learnt almost nothing."
+        f"the posterior has collapsed to the prior: {near / weights:.0%} of the live weights have a sigma within {NEAR:.0%} "
+        f"of prior_sigma, and the KL is {kl / weights:.2g} nats per weight. Such a network has learnt almost nothing."
     )
 
 

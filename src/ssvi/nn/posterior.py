@@ -46,8 +46,8 @@ SIGMA_MAPS: dict[str, tuple[Callable[[Tensor, Tensor], Tensor], Callable[[Tensor
 """rho -> sigma and back. `exp` is ours: rho starts at 0, so weight decay on it pulls sigma to its start and not to 1.
 `softplus` is the authors' choice, kept for comparison: with their settings sigma hardly leaves its start."""
 
-SIGMA_RANGE = (1e-8, 10.0)
-"""The least and the largest sigma / prior_sigma. No step of an optimiser takes sigma out of it.
+LEAST, MOST = 1e-8, 10.0
+"""No step takes sigma below LEAST * min(prior_sigma, sigma_init), or above MOST * max(prior_sigma, sigma_init).
 
 No better bound is lost. A posterior wider than 10 priors has a KL of more than 47 nats for each weight, and adds noise: with
 sigma = prior_sigma the KL is 47 nats less, and the noise is a tenth. And a sigma below 1e-8 priors cannot be seen in
@@ -62,7 +62,7 @@ class SparseGaussian(SparsePosterior):
     """q(theta) = prod_{i in I} N(theta_i; mu_i, sigma_i^2) * prod_{i not in I} delta(theta_i)   (Eq. 2).
 
     phi lives on the support: `mu` and `rho` have length s, so mu = mu * gamma and sigma = sigma * gamma hold by
-    construction. sigma is within `SIGMA_RANGE` times prior_sigma, whatever rho is.
+    construction. sigma is within the bounds above, whatever rho is.
     """
 
     spreads: ClassVar[bool] = True
@@ -105,14 +105,13 @@ class SparseGaussian(SparsePosterior):
 
     @property
     def rho_range(self) -> tuple[Tensor, Tensor]:
-        """The least and the largest rho. Tensors, and not numbers, so that no device has to be waited for.
+        """The least and the largest rho that count. Tensors, and not numbers, so that no device has to be waited for.
 
-        A start outside of `SIGMA_RANGE` is the bound itself, and a dtype that is too narrow for a bound has its own limits.
+        A dtype that is too narrow for a bound has its own limits.
         """
         limits = torch.finfo(self.sigma_init.dtype)
-        least, most = (self.prior_sigma * factor for factor in SIGMA_RANGE)
-        low = self.sigma_init.clamp(max=max(least, limits.tiny))
-        high = self.sigma_init.clamp(min=min(most, limits.max))
+        low = (LEAST * self.sigma_init.clamp(max=self.prior_sigma)).clamp(min=limits.tiny * limits.eps)
+        high = (MOST * self.sigma_init.clamp(min=self.prior_sigma)).clamp(max=limits.max)
         return self.rho_of(low), self.rho_of(high)
 
     @property
