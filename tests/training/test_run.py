@@ -269,6 +269,15 @@ def test_a_loss_that_is_not_finite_stops_the_run(tmp_path):
     assert resume(tmp_path / "run")[0].folder.checkpoints()
 
 
+def test_a_divergence_of_a_run_is_an_error_and_no_warning_beside_it(tmp_path, monkeypatch):
+    """The first step makes mu NaN, and the watch looks after it; a warning would be an error of another kind here."""
+    run = start(SMALL.replace(method="ssvi-ivon"), tmp_path / "run")
+    handle = run.net[4].mu.register_hook(lambda gradient: gradient * torch.nan)
+    with pytest.raises(TrainingError, match=r"loss=nan"):
+        run.train()
+    handle.remove()
+
+
 @pytest.mark.parametrize("damage", [b"\xff\n", b"[]\n", b"3\n", b'{"epoch": "x"}\n', b'{"epoch": 4, "st'])
 def test_a_damaged_line_of_the_log_ends_it(damage, whole, tmp_path):
     folder = shutil.copytree(whole, tmp_path / "run")
