@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ssvi.inference.loss import ELBO
     from ssvi.inference.predict import predict, predict_samples
     from ssvi.inference.subspace import Move, Subspace, Update
+    from ssvi.inference.watch import TrainingWarning
     from ssvi.nn.at_theta import at_mean
     from ssvi.nn.convert import to_bnn
     from ssvi.nn.deterministic import mean, sample
@@ -31,6 +32,7 @@ __all__ = [
     "Evaluation",
     "Move",
     "Subspace",
+    "TrainingWarning",
     "Update",
     "allocation",
     "at_mean",
@@ -62,6 +64,7 @@ _HOME = {
     "inference.predict": ("predict", "predict_samples"),
     "inference.subspace": ("Move", "Subspace", "Update"),
     "nn.at_theta": ("at_mean",),
+    "inference.watch": ("TrainingWarning",),
     "nn.convert": ("to_bnn",),
     "nn.deterministic": ("mean", "sample"),
     "nn.fit_batchnorm": ("fit_batchnorm",),

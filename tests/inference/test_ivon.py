@@ -229,6 +229,9 @@ def test_two_thetas_average_and_two_parts_of_a_batch_add_up():
     torch.testing.assert_close(g, 0.1 * total / 2)
 
 
+@pytest.mark.filterwarnings(
+    "ignore::ssvi.inference.watch.TrainingWarning"
+)  # a step of many orders of magnitude is told
 @given(
     h=st.floats(1e-8, 1e3), h_hat=st.floats(-1e6, 1e6), delta=st.floats(1e-8, 1.0), b2=st.sampled_from([0.9, 0.999, 0.99999])
 )  # fmt: skip

@@ -17,7 +17,7 @@ from ssvi.nn.models import lenet
 
 def with_posterior(mu, sigma) -> nn.Module:
     """A Linear with these means and standard deviations."""
-    bnn = ssvi.to_bnn(nn.Linear(len(mu), 1, bias=False).double(), 1.0)
+    bnn = ssvi.to_bnn(nn.Linear(len(mu), 1, bias=False).double(), 1.0, prior_sigma=1.0)
     p = bnn.posterior
     with torch.no_grad():
         p.mu.copy_(torch.as_tensor(mu))

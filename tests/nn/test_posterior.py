@@ -75,8 +75,8 @@ def test_weight_decay_on_everything_leaves_sigma_near_its_start():
 
 @pytest.mark.parametrize("sigma_map", ["exp", "softplus"])
 def test_the_map_and_its_inverse(sigma_map):
-    bnn = ssvi.to_bnn(nn.Linear(3, 3).double(), 1.0, sigma_init=0.02, sigma_map=sigma_map)
-    sigma = torch.tensor([1e-8, 6e-4, 0.02, 1.0, 30.0, 3e-3, 0.1, 5.0, 0.5], dtype=torch.float64)
+    bnn = ssvi.to_bnn(nn.Linear(3, 3).double(), 1.0, prior_sigma=3.0, sigma_init=0.02, sigma_map=sigma_map)
+    sigma = torch.tensor([1e-7, 6e-4, 0.02, 1.0, 30.0, 3e-3, 0.1, 5.0, 0.5], dtype=torch.float64)
     torch.testing.assert_close(bnn.sigma, torch.full((9,), 0.02, dtype=torch.float64))
     with torch.no_grad():
         bnn.posterior.rho.copy_(bnn.posterior.rho_of(sigma))

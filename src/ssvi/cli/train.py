@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
+import warnings
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -86,7 +87,14 @@ def _train(run: Run, as_json: bool, tensorboard: bool) -> None:
             if board is not None:
                 board.epoch(line)
 
-        run.train(watch.step, on_epoch)
+        with warnings.catch_warnings():
+            warnings.showwarning = _show_warning
+            run.train(watch.step, on_epoch)
+
+
+def _show_warning(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
+    """A warning as one line, above the bar; the line of our source that it came from would tell the user nothing."""
+    click.echo(f"warning: {message}", err=True)
 
 
 def _end(run: Run, as_json: bool) -> None:

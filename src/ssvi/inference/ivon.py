@@ -28,6 +28,7 @@ from torch.optim import Optimizer
 from ssvi.inference import distributed
 from ssvi.inference.ivon_settings import check_numbers, parameter_groups
 from ssvi.inference.loss import check_train_size
+from ssvi.inference.watch import BY_IVON, TrainingWatch
 from ssvi.nn.layers import gaussians
 from ssvi.nn.posterior import SparseGaussian
 from ssvi.nn.sparse import SparsePosterior
@@ -102,6 +103,7 @@ class IVON(Optimizer):
             self._h0[mu] = h.mean().item()
             posterior.sigma_init.copy_(self.sigma(posterior).mean())  # what reports call the start of sigma
             self._write_sigma(posterior)
+        self._watch = TrainingWatch(bnn, BY_IVON)
 
     def sigma(self, posterior: SparseGaussian) -> Tensor:
         """1 / sqrt(lambda (h + delta)) of the live weights."""
@@ -171,6 +173,7 @@ class IVON(Optimizer):
                     move(parameter, group)
         self._h_hat, self._samples = {}, 0
         self.zero_grad()
+        self._watch.step()
         return loss
 
     def _natural_step(self, mu: nn.Parameter, group: dict[str, Any]) -> None:

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from ssvi.inference.watch import BY_GRADIENTS, TrainingWatch, not_finite
 from ssvi.nn.layers import kl
+from ssvi.nn.layers import kl as gaussian_kl
 from ssvi.schedules import Schedule, resolve
 
 
@@ -46,6 +48,7 @@ class ELBO:
     `train_size` is N, the number of training examples: the data term of the bound is a sum over all of them, the batch
     gives its mean, so the KL must be divided by N (not by the batch size, not by the number of batches).
     beta is 1 for the exact bound; a schedule over the gradient steps is KL warm-up, a value below 1 a cold posterior.
+    A loss that is not finite is an error. A `TrainingWarning` says, once, that sigma is at a bound or q is the prior again.
 
     Args:
         bnn: a network from `to_bnn`.
@@ -69,20 +72,29 @@ class ELBO:
         self.beta = resolve(beta)
         self.kl = kl
         self.step = 0
+        self._watch = TrainingWatch(bnn, BY_GRADIENTS, has_gaussian_prior=kl is gaussian_kl)
         self._last: tuple[Tensor, Tensor, float] | None = None
 
     def __call__(self, nll: Tensor) -> Tensor:
         """The loss for a batch whose mean negative log-likelihood is `nll`."""
         check_is_mean(nll)
-        if not torch.isfinite(nll):
-            raise FloatingPointError(
-                f"nll={nll.item()} at step {self.step}: nothing was changed; lower the learning rate or sigma_init, "
-                "clip gradients, or look for NaN in the input"
-            )
         divergence, beta = self.kl(self.bnn), self.beta(self.step)
+        loss = nll + beta / self.train_size * divergence
+        if not torch.isfinite(loss):
+            raise FloatingPointError(self._why(nll, divergence))
         self._last = nll.detach(), divergence.detach(), beta
-        self.step += torch.is_grad_enabled()
-        return nll + beta / self.train_size * divergence
+        if torch.is_grad_enabled():
+            self.step += 1
+            self._watch.step()
+        return loss
+
+    def _why(self, nll: Tensor, divergence: Tensor) -> str:
+        """The reason for a loss that is not finite: a layer, or else the batch."""
+        reason = not_finite(self.bnn) or (
+            "all parameters are finite. Look for NaN and for very large numbers in the input, or lower the learning rate or "
+            "sigma_init."
+        )
+        return f"nll={nll.item()} at step {self.step}, kl={divergence.item():.3g}: {reason}"
 
     @property
     def terms(self) -> Terms:

@@ -47,12 +47,23 @@ SIGMA_MAPS: dict[str, tuple[Callable[[Tensor, Tensor], Tensor], Callable[[Tensor
 """rho -> sigma and back. `exp` is ours: rho starts at 0, so weight decay on it pulls sigma to its start and not to 1.
 `softplus` is the authors' choice, kept for comparison: with their settings sigma hardly leaves its start."""
 
+LEAST, MOST = 1e-8, 10.0
+"""No step takes sigma below LEAST * min(prior_sigma, sigma_init), or above MOST * max(prior_sigma, sigma_init).
+
+No better bound is lost. A posterior wider than 10 priors has a KL of more than 47 nats for each weight, and adds noise: with
+sigma = prior_sigma the KL is 47 nats less, and the noise is a tenth. And a sigma below 1e-8 priors cannot be seen in
+float32: next to a mu of the prior's size, theta = mu + sigma eps is mu.
+
+The upper bound is near the prior for the sake of the way back. The gradient of the KL with respect to rho grows as sigma^2:
+from 10 priors a step of the usual size brings sigma back, from 100 it would throw sigma to the lower bound.
+"""
+
 
 class SparseGaussian(SparsePosterior):
     """q(theta) = prod_{i in I} N(theta_i; mu_i, sigma_i^2) * prod_{i not in I} delta(theta_i)   (Eq. 2).
 
     phi lives on the support: `mu` and `rho` have length s, so mu = mu * gamma and sigma = sigma * gamma hold by
-    construction.
+    construction. sigma is within the bounds above, whatever rho is.
     """
 
     spreads: ClassVar[bool] = True
@@ -76,8 +87,33 @@ class SparseGaussian(SparsePosterior):
 
     @property
     def sigma(self) -> Tensor:
-        """The standard deviations of the live weights."""
+        """The standard deviations of the live weights. While rho is trained, reading them takes it back into its range.
+
+        In place: out of its range rho would have no gradient, and could not come back. Between two steps this changes rho at
+        most once, so the graphs of several micro-batches stay valid, and the version that autograd counts need not change.
+        """
+        low, high = self.rho_range
+        if not self._is_training:
+            return self.sigma_of(self.rho.clamp(low, high))
+        self.rho.data.clamp_(low, high)
         return self.sigma_of(self.rho)
+
+    @property
+    def _is_training(self) -> bool:
+        """Whether an optimiser may move rho. Not in `torch.func`, where a plain tensor has taken its place."""
+        is_parameter = isinstance(self.rho, nn.Parameter) and self.rho.requires_grad
+        return is_parameter and self.training and torch.is_grad_enabled() and not torch.compiler.is_compiling()
+
+    @property
+    def rho_range(self) -> tuple[Tensor, Tensor]:
+        """The least and the largest rho that count. Tensors, and not numbers, so that no device has to be waited for.
+
+        A dtype that is too narrow for a bound has its own limits.
+        """
+        limits = torch.finfo(self.sigma_init.dtype)
+        low = (LEAST * self.sigma_init.clamp(max=self.prior_sigma)).clamp(min=limits.tiny * limits.eps)
+        high = (MOST * self.sigma_init.clamp(min=self.prior_sigma)).clamp(max=limits.max)
+        return self.rho_of(low), self.rho_of(high)
 
     @property
     def sigma2(self) -> Tensor:

@@ -20,8 +20,9 @@ from ssvi.nn.posterior import SparseGaussian
 from ssvi.nn.sparse import SparsePosterior
 from ssvi.training.progress import EpochLine, Progress, StepNumbers, Validation
 
-RUNAWAY = 20.0
-"""Sigma has run away if its mean in a layer exceeds this many times its prior and this many times its start."""
+RUNAWAY = 5.0
+"""Sigma has run away if its mean in a layer exceeds this many times its prior and this many times its start: it can reach
+10 times (`ssvi.nn.posterior.MOST`)."""
 
 DEAD = 0.02
 """A layer is dead if no |mu|/sigma is above this: it passes nothing but noise."""

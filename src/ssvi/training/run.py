@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from itertools import islice
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 from ssvi.data import Batches, DataSet, Split
 from ssvi.inference import distributed
 from ssvi.inference.evaluate import Evaluation, evaluate
+from ssvi.inference.watch import DivergenceWarning
 from ssvi.methods.base import Method
 from ssvi.methods.job import Training
 from ssvi.nn.fit_batchnorm import fit_batchnorm
@@ -69,7 +71,8 @@ class Run:
         self, on_step: Callable[[StepNumbers], None] = ignore, on_epoch: Callable[[EpochLine], None] = ignore
     ) -> None:
         """Train to the end, or until a signal; the state is saved in both cases."""
-        with on_stop_signal(self.stop):
+        with on_stop_signal(self.stop), warnings.catch_warnings():
+            warnings.simplefilter("ignore", DivergenceWarning)  # it is an error here, which says the same
             if self.progress.step == 0:
                 self.save()
             while not self.done and not self.interrupted:

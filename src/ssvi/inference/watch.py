@@ -1,0 +1,161 @@
+"""What a user is told while a network trains, each thing once: sigma is at a bound, q has become the prior, a NaN.
+
+`ELBO` and `IVON` count their calls here, so a loop of the user's own is told too.
+"""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor, nn
+
+from ssvi.inference import distributed
+from ssvi.math import gaussian
+from ssvi.nn.layers import gaussians, layers
+from ssvi.nn.posterior import SparseGaussian
+
+EVERY = 100
+"""Calls between two looks. A look waits for the device. The first looks come earlier: at call 1, 2, 4, ..., 64."""
+
+NEAR = 0.1
+"""A sigma is near the prior's if it differs by less than this share of it."""
+
+LITTLE_KL = 0.1
+"""KL in nats per live weight, below which the posterior says hardly more than the prior. On sklearn's digits networks that
+have learnt end above 2, and collapsed ones below 0.07."""
+
+
+class TrainingWarning(UserWarning):
+    """Training goes on, but its result will be poor; the message says what to do."""
+
+
+class DivergenceWarning(TrainingWarning):
+    """A parameter is NaN or infinite, and will stay so."""
+
+
+@dataclass(frozen=True)
+class Remedies:
+    """What to do about a sigma at its bound, and about a collapse. It depends on who trains sigma."""
+
+    bound: str
+    collapse: str
+
+
+BY_GRADIENTS = Remedies(
+    bound="Lower the learning rate of rho (a parameter group of its own), or train by ssvi.IVON, which sets sigma itself.",
+    collapse=(
+        "Choose a prior_sigma that fits the size of trained weights; use more data for each weight (more examples, or a "
+        "lower density); train by ssvi.IVON; or lower beta, which makes it a cold posterior and not the exact bound."
+    ),
+)
+BY_IVON = Remedies(
+    bound="Lower lr, or raise h0.",
+    collapse=(
+        "Raise h0; choose a prior_sigma that fits the size of trained weights; use more data for each weight (more "
+        "examples, or a lower density); or lower temperature, which makes it a cold posterior and not the exact bound."
+    ),
+)
+
+
+class TrainingWatch:
+    """Looks at a network that trains, and warns: once of each kind, in the first process only.
+
+    Args:
+        bnn: the network. One without Gaussian posteriors (gates alone) is watched for divergence only.
+        remedies: what the warnings advise.
+        has_gaussian_prior: whether the loss has the KL to N(0, prior_sigma^2). Else there is no collapse to it.
+    """
+
+    def __init__(self, bnn: nn.Module, remedies: Remedies, *, has_gaussian_prior: bool = True) -> None:
+        self._bnn, self._remedies = bnn, remedies
+        self._posteriors = gaussians(bnn) if any(layers(bnn)) else {}
+        self._reached = {name: _at_bounds(posterior) for name, posterior in self._posteriors.items()}
+        self._may_collapse = has_gaussian_prior and bool(self._posteriors) and _collapsed(self._posteriors) is None
+        self._calls = 0
+        self._told: set[str] = set()
+
+    @torch.no_grad()
+    def step(self) -> None:
+        """Count a call. Bounds are noted at every call, without waiting for the device, and told at the next look."""
+        self._calls += 1
+        for name, posterior in self._posteriors.items():
+            now = _at_bounds(posterior)
+            self._reached[name] = self._reached[name].to(now.device) | now
+        regular = self._calls % EVERY == 0
+        if regular or (self._calls < EVERY and self._calls.bit_count() == 1):
+            self._look(for_collapse=regular and self._may_collapse)
+
+    def _look(self, for_collapse: bool) -> None:
+        """Tell what is wrong now and was not told before."""
+        broken = not_finite(self._bnn)
+        if broken is not None:
+            self._tell("divergence", f"training has diverged: {broken}", DivergenceWarning)
+            return  # nothing else that could be said of NaN would help
+        for name, reached in self._reached.items():
+            if reached.any():
+                self._tell("bound", f"{_bound(name, self._posteriors[name], reached)} {self._remedies.bound}")
+        collapse = _collapsed(self._posteriors) if for_collapse else None
+        if collapse is not None:
+            self._tell("collapse", f"{collapse} {self._remedies.collapse}")
+
+    def _tell(self, kind: str, message: str, category: type[Warning] = TrainingWarning) -> None:
+        if kind not in self._told and distributed.rank() == 0:
+            warnings.warn(message, category, stacklevel=_level_of_user())
+        self._told.add(kind)
+
+
+def not_finite(net: nn.Module) -> str | None:
+    """The layer of the first parameter that has a NaN or an infinity, and what to do; None if there is none."""
+    for name, parameter in net.named_parameters():
+        if not parameter.detach().isfinite().all():
+            layer, _, what = f".{name}".replace(".posterior.", ".").rpartition(".")
+            return (
+                f"{what} of layer {layer[1:]!r} is not finite since an earlier step. Begin again from the last state that "
+                "you saved, with a lower learning rate, or clip gradients."
+            )
+    return None
+
+
+def _at_bounds(posterior: SparseGaussian) -> Tensor:
+    """Whether some sigma is at the lower bound, and whether some is at the upper one."""
+    low, high = posterior.rho_range
+    least, most = posterior.rho.detach().aminmax()
+    return torch.stack([least <= low, most >= high])
+
+
+def _bound(name: str, posterior: SparseGaussian, reached: Tensor) -> str:
+    """Which sigma is held where."""
+    side = int(reached[1])
+    value = posterior.sigma_of(posterior.rho_range[side]).item()
+    return (
+        f"layer {name!r}: sigma has reached its {('lower', 'upper')[side]} bound {value:.2g} and is held there "
+        f"(prior_sigma={posterior.prior_sigma:g}). The steps of training are too large."
+    )
+
+
+@torch.no_grad()
+def _collapsed(posteriors: dict[str, SparseGaussian]) -> str | None:
+    """Whether q is hardly more than the prior: a small KL per weight, and most sigmas near that of the prior.
+
+    Both are needed. In a good network many weights may be superfluous and follow the prior, but then the others have a KL.
+    """
+    weights = sum(p.s for p in posteriors.values())
+    near = sum(int(((p.sigma / p.prior_sigma - 1).abs() < NEAR).sum()) for p in posteriors.values())
+    kl = sum(gaussian.kl(p.mu, p.sigma, p.prior_sigma).sum().item() for p in posteriors.values())
+    if near <= weights / 2 or kl >= LITTLE_KL * weights:
+        return None
+    return (
+        f"the posterior has collapsed to the prior: {near / weights:.0%} of the live weights have a sigma within {NEAR:.0%} "
+        f"of prior_sigma, and the KL is {kl / weights:.2g} nats per weight. Such a network has learnt almost nothing."
+    )
+
+
+def _level_of_user() -> int:
+    """The level, for `warnings.warn` in the function that calls this one, of the first line outside of ssvi and torch."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("ssvi", "torch"):
+        level, frame = level + 1, frame.f_back
+    return level
