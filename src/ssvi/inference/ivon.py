@@ -33,6 +33,7 @@ from ssvi.nn.layers import gaussians
 from ssvi.nn.posterior import SparseGaussian
 from ssvi.nn.sparse import SparsePosterior
 
+B_LEVEL = 0.99
 H_MIN = 0.01
 """The least start of h that is taken from sigma: below it the first steps would be too long."""
 
@@ -99,7 +100,7 @@ class IVON(Optimizer):
             wide = torch.promote_types(mu.dtype, torch.float32)
             posterior.rho.requires_grad_(False)  # sigma is written after every step, and has no gradient
             h = self._h_of_sigma(posterior).to(wide) if h0 is None else torch.full_like(mu, h0, dtype=wide)
-            self.state[mu] = {"g": torch.zeros_like(mu, dtype=wide), "h": h}
+            self.state[mu] = {"g": torch.zeros_like(mu, dtype=wide), "h": h, "level": h.mean()}
             self._h0[mu] = h.mean().item()
             posterior.sigma_init.copy_(self.sigma(posterior).mean())  # what reports call the start of sigma
             self._write_sigma(posterior)
@@ -186,9 +187,14 @@ class IVON(Optimizer):
         if mu in self._h_hat:
             h_hat = distributed.mean_(self._h_hat[mu] / count)
             h.add_((1 - b2) * (h_hat - h) + 0.5 * (1 - b2) ** 2 * (h - h_hat) ** 2 / (h + delta))
+            self._raise(h, self.state[mu]["level"].lerp_(h_hat.mean(), 1 - B_LEVEL))
         direction = (g / (1 - b1 ** group["step"]) + delta * mu) / (h + delta)
         mu.sub_(direction.clamp(-group["clip_radius"], group["clip_radius"]).to(mu.dtype), alpha=group["lr"])
         self._write_sigma(posterior)
+
+    def _raise(self, h: Tensor, level: Tensor) -> None:
+        """Scale h up to the level of its layer, a mean over 1 / (1 - B_LEVEL) steps, if it is below half of that."""
+        h.mul_(torch.where(level > 2 * h.mean(), level / h.mean(), 1.0))
 
     def _plain_step(self, parameter: nn.Parameter, group: dict[str, Any]) -> None:
         """SGD with momentum, as torch's."""

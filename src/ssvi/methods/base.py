@@ -38,6 +38,8 @@ class About:
     """Whether its weights would differ between the processes of a data-parallel run, so that it refuses several."""
     is_ours: bool = False
     """Whether it is the paper's own method, which stands in both of its tables."""
+    lr: float = 0.05
+    """The learning rate of a recipe that names none."""
     is_dense_vi: bool = False
     """Whether it is dense VI, the reference of the costs."""
     least_sparsity: float = 0.0

@@ -51,7 +51,7 @@ class Recipe:
     method: str = setting("ssvi", f"{', '.join(methods.NAMES)}, or a module of your own")
     epochs: int = setting(80, "passes over the training set", at_least(1))
     batch_size: int = setting(64, "examples per step", at_least(1))
-    lr: float = setting(0.05, "learning rate", POSITIVE)
+    lr: float = setting(methods.about("ssvi").lr, "learning rate, if not that of the method", POSITIVE)
     per_epoch: bool = setting(False, "change the learning rate and beta once per epoch and not every step")
     samples: int = setting(5, "samples of theta in the final evaluation", at_least(1))
     batchnorm_batches: int = setting(
@@ -95,6 +95,8 @@ class Recipe:
             if key not in known:
                 raise _not_used(key, method)
         shared = {key: value for key, value in self.values.items() if key in known and same_type(own[key], known[key])}
+        if shared["lr"] == methods.about(self.method).lr:
+            del shared["lr"]  # it is not chosen, but that of the method
         return from_mapping(shared | changes)
 
     def to_toml(self) -> str:
@@ -129,7 +131,7 @@ def from_mapping(values: Mapping[str, Any]) -> Recipe:
             raise unknown_key(key, known | elsewhere)
     given = {key: _coerce(key, value, known[key]) for key, value in _current(values).items() if key in known}
     own = {key: value for key, value in given.items() if key not in COMMON}
-    common = {key: value for key, value in given.items() if key in COMMON}
+    common = {"lr": methods.about(method).lr} | {key: value for key, value in given.items() if key in COMMON}
     return Recipe(**common, settings=methods.get(method).Settings(**own))
 
 

@@ -1,13 +1,9 @@
-"""SSVI by natural gradients: the sparse Gaussian posterior and the updates of gamma of SSVI, trained by IVON
-(`ssvi.inference.ivon`) and not by local reparameterisation.
-
-Each batch has one theta, sigma comes from the curvature, and the KL has no multiplier. A step takes half the arithmetic of
-one by local reparameterisation.
-"""
+"""Members of the methods that train by natural gradients (`ssvi.inference.ivon`): their settings, loss and optimiser."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -16,21 +12,21 @@ from torch.optim import Optimizer
 from ssvi import schedules
 from ssvi.inference.ivon import IVON
 from ssvi.inference.loss import Terms
-from ssvi.methods import common
-from ssvi.methods.base import About
-from ssvi.methods.groups import Allocation, Conversion, Selection, Support
-from ssvi.methods.job import AfterStep, Job, Loss
+from ssvi.methods.common import grid
+from ssvi.methods.groups import Conversion
+from ssvi.methods.job import Job, Loss
 from ssvi.methods.settings import POSITIVE, at_least, default_of, setting, share, word_or_number, word_or_positive
 from ssvi.nn.convert import to_bnn
 from ssvi.nn.layers import kl
 from ssvi.nn.starts import FAN_IN
 
-ABOUT = About("SSVI, natural gradients", "SSVI trained by IVON", unit="weight", aims_at_density=True, is_ours=True)
+LR: float = default_of(IVON, "lr")
+"""The learning rate of a recipe that names none."""
 
 
 @dataclass(frozen=True)
-class Settings(Selection, Conversion, Allocation, Support):
-    """A sparse Gaussian posterior, its natural gradients, and the updates of gamma."""
+class NaturalGradients(Conversion):
+    """A Gaussian posterior, its prior, and its natural gradients."""
 
     prior_sigma: str | float = setting(
         default_of(to_bnn, "prior_sigma"),
@@ -46,16 +42,11 @@ class Settings(Selection, Conversion, Allocation, Support):
     warmup: float = setting(0.1, "share of the steps in which the learning rate rises", share("the steps"))
 
 
-epochs = common.as_asked
-
-
-def network(job: Job[Settings]) -> nn.Module:
-    """Gaussian posteriors at the density of the recipe; their sigma is set by the optimiser."""
-    settings, net = job.settings, job.fresh()
+def gaussian(settings: NaturalGradients, net: nn.Module, density: float, **where: Any) -> nn.Module:
+    """Gaussian posteriors at this density; `where` says which layers stay dense, and how weights are allocated."""
     return to_bnn(
-        net, settings.density, keep_dense=common.dense_names(settings, net), skip=settings.skip,
-        allocation=settings.allocation, mu_init=word_or_number(settings.mu_init),
-        prior_sigma=word_or_number(settings.prior_sigma),
+        net, density, skip=settings.skip, mu_init=word_or_number(settings.mu_init),
+        prior_sigma=word_or_number(settings.prior_sigma), **where,
     )  # fmt: skip
 
 
@@ -74,31 +65,23 @@ class SampledBound:
         return nll + self.temperature / self.train_size * divergence
 
 
-def loss(job: Job[Settings], net: nn.Module) -> Loss:
+def loss(job: Job[NaturalGradients], net: nn.Module) -> Loss:
     """The negative log-likelihood at the theta of the batch."""
     return SampledBound(net, job.train_size, job.settings.temperature)
 
 
-def optimizer(job: Job[Settings], net: nn.Module) -> tuple[Optimizer, schedules.Schedule]:
+def optimizer(job: Job[NaturalGradients], net: nn.Module) -> tuple[Optimizer, schedules.Schedule]:
     """IVON, with a learning rate that rises in the warm-up and falls to 0 as a cosine."""
     settings = job.settings
     ivon = IVON(
-        net, job.lr, train_size=job.train_size, h0=settings.h0 or None, betas=(default_of(IVON, "betas")[0], settings.b2),
-        temperature=settings.temperature, rest_lr=settings.rest_lr,
+        net, job.lr, train_size=job.train_size, h0=settings.h0 or None, temperature=settings.temperature,
+        betas=(default_of(IVON, "betas")[0], settings.b2), rest_lr=settings.rest_lr,
     )  # fmt: skip
     rise = max(1, round(settings.warmup * job.steps))
     return ivon, schedules.warmed_up(schedules.cosine(1.0, steps=job.steps), steps=rise)
 
 
-def after_step(job: Job[Settings], net: nn.Module, optimizer: Optimizer, loss: Loss) -> AfterStep:
-    """Updates of gamma by the criteria of the recipe; a fresh weight has the mean curvature of its layer."""
-    settings = job.settings
-    return common.update_gamma(job, net, optimizer, loss, removal=settings.removal, addition=settings.addition)
-
-
-end_of_epoch = resume = common.no_event
-product = common.trained_network
 TRIALS = [
-    *common.grid(lr=(0.2, 0.4), prior_sigma=(0.5, 1.0)),
-    *common.grid(lr=(0.2,), prior_sigma=(0.5, 1.0), temperature=(0.2,)),
+    *grid(lr=(0.2, 0.4), prior_sigma=(0.5, 1.0)),
+    *grid(lr=(0.2,), prior_sigma=(0.5, 1.0), temperature=(0.2,)),
 ]

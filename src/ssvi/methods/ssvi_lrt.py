@@ -1,0 +1,58 @@
+"""Li, Miao, Qiu, Zhang: "Training Bayesian Neural Networks with Sparse Subspace Variational Inference", ICLR 2024 (SSVI),
+trained as in the paper.
+
+A Gaussian posterior on a sparse support, trained by the evidence lower bound with local reparameterisation; every M-th
+step the weakest weights leave the support and the most useful ones come in (Algorithm 1).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from torch import nn
+from torch.optim import Optimizer
+
+from ssvi.methods import common
+from ssvi.methods.base import About
+from ssvi.methods.groups import Allocation, Bound, Criteria, Posterior, SpreadDescent, Support
+from ssvi.methods.job import AfterStep, Job, Loss
+from ssvi.methods.settings import word_or_number
+
+ABOUT = About(
+    "SSVI, LRT", "sparse subspace variational inference by local reparameterisation, as in the paper", unit="weight",
+    aims_at_density=True, is_ours=True,
+)  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Settings(Criteria, Bound, SpreadDescent, Posterior, Allocation, Support):
+    """A sparse Gaussian posterior, its bound, and the updates of gamma."""
+
+
+epochs = common.as_asked
+
+
+def network(job: Job[Settings]) -> nn.Module:
+    """Gaussian posteriors at the density of the recipe."""
+    settings, net = job.settings, job.fresh()
+    return common.gaussian(
+        settings, net, settings.density, keep_dense=common.dense_names(settings, net), allocation=settings.allocation
+    )
+
+
+loss = common.bound
+optimizer = common.spread_descent
+
+
+def after_step(job: Job[Settings], net: nn.Module, optimizer: Optimizer, loss: Loss) -> AfterStep:
+    """Updates of gamma by the criteria of the recipe."""
+    settings = job.settings
+    return common.update_gamma(
+        job, net, optimizer, loss, removal=settings.removal, addition=settings.addition,
+        fresh_sigma=word_or_number(settings.fresh_sigma),
+    )  # fmt: skip
+
+
+end_of_epoch = resume = common.no_event
+product = common.trained_network
+TRIALS = common.BAYESIAN_TRIALS
