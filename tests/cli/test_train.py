@@ -34,7 +34,7 @@ def test_train_for_people_and_resume_of_a_finished_run(tmp_path):
 @pytest.mark.filterwarnings("default::ssvi.inference.watch.TrainingWarning")
 def test_a_warning_of_training_is_one_line(tmp_path):
     settings = ["--sigma-lr", "100", "--beta-max", "1", "--warmup", "0", "--prior-sigma", "1"]
-    said = run_command("train", "digits", *FAST, *settings, "--out", str(tmp_path / "r"))
+    said = run_command("train", "digits", "--method", "ssvi-lrt", *FAST, *settings, "--out", str(tmp_path / "r"))
     lines = [line for line in said.splitlines() if "sigma has reached its" in line]
     assert len(lines) == 1
     assert lines[0].startswith("warning: layer '")

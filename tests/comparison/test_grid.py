@@ -18,8 +18,8 @@ def test_once_per_density_only_where_the_method_aims_at_one(tmp_path):
 
 
 def test_another_recipe_in_the_folder_is_refused(tmp_path):
-    trained(*planned(tmp_path, "ssvi"))
+    trained(*planned(tmp_path, "ssvi", lr=0.1, prior_sigma=1.0, h0=0.5))
     with pytest.raises(
         RunError, match=r"epochs=1 \(now 2\), lr=0\.1 \(now 0\.2\): choose another folder with --out, or"
     ):
-        comparison.refuse_changes(planned(tmp_path, "ssvi", epochs=2, lr=0.2))
+        comparison.refuse_changes(planned(tmp_path, "ssvi", epochs=2, lr=0.2, prior_sigma=1.0, h0=0.5))

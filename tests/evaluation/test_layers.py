@@ -16,8 +16,17 @@ def test_layers_tell_what_training_made_of_them():
     assert [row.d for row in rows["ssvi"]] == [row.d for row in rows["deterministic"]]
     assert rows["ssvi"][0].density == rows["vi"][1].density == 1.0
     assert rows["ssvi"][1].density == pytest.approx(0.05, abs=0.001)
-    assert all(row.sigma_start == pytest.approx(0.01) for row in rows["ssvi"])
     assert rows["deterministic"][0].sigma is None
+
+
+def test_layers_tell_the_sigma_that_training_started_with():
+    """By natural gradients it is 1 / sqrt(N (h0 + delta)), N delta = 1 / prior_sigma^2; else it is sigma_init."""
+    natural = FinishedRun(finished("ssvi", prior_sigma=1.0, h0=0.5))
+    size = len(natural.data.train) - len(natural.validation)
+    start = (0.5 * size + 1) ** -0.5
+    assert [row.sigma_start for row in layer_rows(natural.net)] == pytest.approx([start] * 4)
+    by_gradients = FinishedRun(finished("ssvi-lrt", sigma_init=0.01))
+    assert [row.sigma_start for row in layer_rows(by_gradients.net)] == pytest.approx([0.01] * 4)
 
 
 def test_numbers_of_a_layer_are_medians_over_its_live_weights():

@@ -18,8 +18,14 @@ def train(recipe: Recipe, folder: Path) -> Path:
     return folder
 
 
+NATURAL = {"lr": 0.4, "prior_sigma": 1.0, "h0": 0.5}
+OWN = {"ssvi": NATURAL, "ivon": NATURAL}
+"""Settings with which natural gradients learn something in two epochs."""
+
+
 @cache
 def finished(method: str = "ssvi", **changes: object) -> Path:
     """The folder of a run of two epochs; read it, and copy it before you change it."""
-    recipe = recipe_files.load("digits").replace(method=method, epochs=2, width=8, **changes)
+    settings = {"epochs": 2, "width": 8} | OWN.get(method, {}) | changes
+    recipe = recipe_files.load("digits", method).replace(**settings)
     return train(recipe, Path(tempfile.mkdtemp(prefix="ssvi-test-")) / method)

@@ -26,8 +26,10 @@ SMALL = {
     "finetune": 0.5, "threads": 1,
 }  # fmt: skip
 
+NATURAL = {"lr": 0.8, "prior_sigma": 1.0, "h0": 0.5}
 OWN = {  # what makes a method learn in four epochs, and remove something
-    "ssvi-ivon": {"lr": 0.8, "prior_sigma": 1.0},
+    "ssvi": NATURAL,
+    "ivon": NATURAL,
     "vd": {"threshold": -3.0},
     "group-vd": {"threshold": -8.95},
     "sbp": {"threshold": 200.0},
@@ -92,6 +94,16 @@ def test_the_network_is_exactly_at_its_target(method, whole):
         assert sum(p.s for p in posteriors.values()) == round(0.2 * sum(p.d for p in posteriors.values()))
 
 
+def test_dense_ivon_has_every_weight(whole):
+    """It is the reference of SSVI at density 1: the same settings but for those of the support."""
+    posteriors = [layer.posterior for _, layer in ssvi.layers(model_file.load(whole("ivon")))]
+    assert len(posteriors) == 4
+    assert all(p.s == p.d for p in posteriors)
+    own, sparse = small("ivon").values, small("ssvi").values
+    assert own.keys() < sparse.keys()
+    assert {name for name in own if own[name] != sparse[name]} == {"method"}
+
+
 @pytest.mark.parametrize("method", ["snr-finetune", "aeb"])
 def test_one_epoch_is_enough_to_reach_the_target(method, tmp_path):
     net = model_file.load(train(small(method, epochs=1, members=1), tmp_path / "run"))
@@ -112,7 +124,7 @@ def test_cost_is_counted_for_all(method, whole):
 
 
 PASSES = {  # forward and backward passes of a dense step, in units of one forward pass
-    "deterministic": 3, "ensemble": 3, "vi": 6, "snr-prune": 6, "vd": 6, "group-vd": 6, "sbp": 3,
+    "deterministic": 3, "ensemble": 3, "ivon": 3, "vi": 6, "snr-prune": 6, "vd": 6, "group-vd": 6, "sbp": 3,
 }  # fmt: skip
 
 
@@ -130,7 +142,7 @@ def test_flops_of_sparse_methods_are_in_order(whole):
     flops = {m: sum(line.flops for line in RunFolder(whole(m)).metrics()) for m in NAMES}
     assert flops["static"] < flops["set"] == flops["rigl"] < flops["deterministic"]
     assert flops["static"] < flops["aeb"] < flops["deterministic"]
-    assert flops["rigl"] == flops["ssvi-ivon"] < flops["ssvi"] < flops["snr-finetune"] < flops["vi"]
+    assert flops["rigl"] == flops["ssvi"] < flops["ssvi-lrt"] < flops["snr-finetune"] < flops["vi"]
 
 
 def test_members_of_an_ensemble_differ_and_states_of_a_chain_move(whole):
@@ -145,7 +157,7 @@ def test_members_of_an_ensemble_differ_and_states_of_a_chain_move(whole):
 
 def test_what_is_random_in_prediction(whole):
     random = {m for m in NAMES if is_random(model_file.load(whole(m)))}
-    assert random == {"ssvi", "ssvi-ivon", "vi", "snr-prune", "snr-finetune", "vd", "group-vd", "sbp"}
+    assert random == {"ssvi", "ssvi-lrt", "vi", "ivon", "snr-prune", "snr-finetune", "vd", "group-vd", "sbp"}
 
 
 def test_a_chain_needs_epochs_for_its_states():

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from ssvi import methods
+from ssvi.methods import natural
 from ssvi.methods.base import MEMBERS, Method
 from ssvi.methods.settings import Settings
 
@@ -61,4 +62,19 @@ def test_no_setting_is_defined_twice_with_another_type():
 
 def test_the_table_of_the_documentation_has_every_method():
     page = (Path(__file__).parents[2] / "docs" / "methods.md").read_text()
-    assert [line.split("`")[1] for line in page.splitlines() if line.startswith("| `")][1:] == list(methods.NAMES)
+    rows = [[cell.strip() for cell in line.split(" | ")] for line in page.splitlines() if line.startswith("| `")][1:]
+    assert [row[0].split("`")[1] for row in rows] == list(methods.NAMES)
+    for name, (_, _, removes, *_) in zip(methods.NAMES, rows, strict=True):
+        assert removes == {"weight": "weights", "channel": "channels", "none": "-"}[methods.about(name).unit]
+
+
+def test_natural_gradients_have_a_learning_rate_of_their_own():
+    rates = {name: methods.about(name).lr for name in methods.NAMES}
+    assert {name for name, lr in rates.items() if lr == natural.LR} == {"ssvi", "ivon"}
+
+
+def test_the_name_of_an_earlier_version():
+    assert methods.present_name("ssvi", {"lr", "beta_max"}) == "ssvi-lrt"
+    for name in methods.NAMES:
+        assert methods.present_name(name, {"lr"}) == name
+    assert methods.present_name("vi", {"beta_max"}) == "vi"

@@ -58,7 +58,7 @@ def test_per_epoch_schedules_are_the_authors():
 
 
 def test_sigma_has_its_own_learning_rate_and_no_weight_decay():
-    training = training_of(Recipe().replace(sigma_lr=0.3, weight_decay=0.1), 100, 5)
+    training = training_of(Recipe().replace(method="ssvi-lrt", lr=0.05, sigma_lr=0.3, weight_decay=0.1), 100, 5)
     rest, sigma = training.optimizer.param_groups
     assert (rest["initial_lr"], rest["weight_decay"]) == (0.05, 0.1)
     assert (sigma["initial_lr"], sigma["weight_decay"]) == (0.3, 0.0)
@@ -75,11 +75,12 @@ def test_sigma_has_its_own_learning_rate_and_no_weight_decay():
         ({"epochs": True}, "epochs=True must be of type int"),
         ({"per_epoch": 1}, "per_epoch=1 must be of type bool"),
         ({"method": "hmc"}, "method='hmc' must be one of ssvi, "),
-        ({"warmup": 2.0}, "warmup=2.0 must be in"),
+        ({"lr_warmup": 2.0}, "lr_warmup=2.0 must be in"),
+        ({"method": "vi", "warmup": 2.0}, "warmup=2.0 must be in"),
         ({"removal": "largest"}, "removal='largest' must be one of abs_mu"),
         ({"mu_init": "zeros"}, "mu_init='zeros' must be 'fan-in', 'net' or a number"),
         ({"prior_sigma": "net"}, "prior_sigma='net' must be 'fan-in' or a positive number"),
-        ({"sigma_init": 0}, "sigma_init=0.0 must be 'fan-in' or a positive number"),
+        ({"method": "ssvi-lrt", "sigma_init": 0}, "sigma_init=0.0 must be 'fan-in' or a positive number"),
         ({"method": "mbnn", "prior_sigma": "fan-in"}, "prior_sigma='fan-in' must be of type float"),
         ({"lr": float("inf")}, "lr=inf must be positive"),
         ({"seed": -1}, "seed=-1 must be 0 or more"),
@@ -144,6 +145,40 @@ def test_another_method_takes_over_the_values_that_it_shares():
     recipe = Recipe().replace(density=0.2, lr=0.3).replace(method="rigl")
     assert (recipe.settings.density, recipe.lr, recipe.method) == (0.2, 0.3, "rigl")
     assert "prior_sigma" not in recipe.values
+
+
+def test_a_recipe_without_a_learning_rate_has_that_of_its_method():
+    for method in methods.NAMES:
+        assert from_mapping({"method": method}).lr == methods.about(method).lr
+        assert recipe_files.parse("epochs = 30", "mine.toml", method).lr == methods.about(method).lr
+    assert methods.about("ssvi").lr != methods.about("rigl").lr, "there is something to choose from"
+
+
+def test_another_method_takes_over_a_chosen_learning_rate_and_not_a_default_one():
+    point = Recipe().replace(method="rigl")
+    assert (Recipe().lr, point.lr) == (methods.about("ssvi").lr, methods.about("rigl").lr)
+    assert point.replace(method="ssvi") == Recipe()
+    assert point.replace(epochs=3).lr == point.lr
+    assert Recipe().replace(lr=0.3).replace(method="rigl").lr == 0.3
+    assert point.replace(method="ssvi", lr=0.3).lr == 0.3
+
+
+def test_the_warm_up_of_the_learning_rate_is_not_that_of_beta():
+    """They would be one setting if they had one name, and a method would take over the other's share of the steps."""
+    recipe = Recipe().replace(lr_warmup=0.2)
+    assert recipe.replace(method="ivon").settings.lr_warmup == 0.2
+    assert recipe.replace(method="vi").settings.warmup == methods.get("vi").Settings().warmup
+
+
+def test_ssvi_of_version_0_1_is_read_as_local_reparameterisation():
+    """Its recipes have a beta_max; the default of today has none."""
+    old = recipe_files.parse('method = "ssvi"\nlr = 0.1\nbeta_max = 0.3\n', "recipe.toml")
+    assert (old.method, old.lr, old.settings.beta_max) == ("ssvi-lrt", 0.1, 0.3)
+    assert recipe_files.parse(old.to_toml(), "recipe.toml") == old
+    assert recipe_files.parse('method = "ssvi"\n', "new.toml").method == "ssvi"
+    assert recipe_files.parse("beta_max = 0.3\n", "for-all.toml").method == "ssvi"
+    assert recipe_files.parse('method = "vi"\nbeta_max = 0.3\n', "dense.toml").method == "vi"
+    assert recipe_files.parse('method = "ssvi"\nbeta_max = 0.3\n', "recipe.toml", "ssvi").method == "ssvi"
 
 
 def test_another_method_does_not_take_over_a_setting_that_is_something_else_for_it():

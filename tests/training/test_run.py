@@ -23,7 +23,11 @@ from ssvi.training.run import finish
 from ssvi.training.run_folder import RunError, RunFolder
 from ssvi.training.start import resume, start
 
-SMALL = recipe_files.load("digits").replace(epochs=4, width=4, batch_size=128, every=3, checkpoint_steps=2)
+CHANGES = {
+    "epochs": 4, "width": 4, "batch_size": 128, "every": 3, "checkpoint_steps": 2, "lr": 0.4, "prior_sigma": 1.0,
+    "h0": 0.5,
+}  # fmt: skip
+SMALL = recipe_files.load("digits").replace(**CHANGES)
 TIMES = ("seconds", "images_per_second", "peak_memory_bytes")
 
 
@@ -52,18 +56,24 @@ def test_the_same_recipe_and_seed_give_the_same_numbers(whole, tmp_path):
 def test_the_log_tells_what_happened(whole):
     log = lines(whole)
     assert [line["epoch"] for line in log] == [0, 1, 2, 3]
-    steps = log[0]["step"]
     assert log[-1]["nll"] < log[0]["nll"]
     assert log[0]["moved"] > 0
     assert log[-1]["iou"] == 1.0, "gamma is frozen in the last quarter"
     assert 0 < log[0]["iou"] < 1
-    assert log[1]["beta"] == pytest.approx(SMALL.settings.beta_max * (2 * steps - 1) / (2 * steps))
+    assert {line["beta"] for line in log} == {1.0}, "natural gradients have the KL as it is"
     assert set(log[0]["sigma_drift"]) == {"0", "4", "9", "11"}
     assert all(line["loss"] > line["nll"] for line in log)
     origin = RunFolder(whole).origin
     assert (origin.ssvi, origin.torch, origin.processes) == (ssvi.__version__, torch.__version__, 1)
     assert origin.processor
     assert RunFolder(whole).recipe == SMALL
+
+
+def test_the_log_has_the_beta_of_a_warm_up(tmp_path):
+    log = lines(train(SMALL.replace(method="ssvi-lrt", lr=0.05, beta_max=0.3), tmp_path / "run"))
+    steps = log[0]["step"]
+    assert log[1]["beta"] == pytest.approx(0.3 * (2 * steps - 1) / (2 * steps))
+    assert log[3]["beta"] == pytest.approx(0.3)
 
 
 @pytest.mark.parametrize("method", ["ssvi", "vi", "deterministic", "static"])
@@ -91,7 +101,7 @@ def run_in_a_process(folder: Path, *extra: str) -> subprocess.Popen:
 
 
 def flags() -> list[str]:
-    return ["--epochs", "4", "--width", "4", "--batch-size", "128", "--every", "3", "--checkpoint-steps", "2"]
+    return [word for name, value in CHANGES.items() for word in ("--" + name.replace("_", "-"), str(value))]
 
 
 def kill_and_resume(folder: Path, seed: int, kills: int) -> int:
@@ -253,7 +263,7 @@ def test_another_number_of_processes_is_refused(tmp_path):
     ids=["nan", "runaway", "dead"],
 )
 def test_the_guard_names_layer_number_and_remedy(spoil, message, tmp_path):
-    run = start(SMALL, tmp_path / "run")
+    run = start(SMALL.replace(method="ssvi-lrt", prior_sigma=0.2, sigma_init=0.01), tmp_path / "run")
     run.save()
     with torch.no_grad():
         spoil(run.net[4].posterior)
@@ -262,6 +272,7 @@ def test_the_guard_names_layer_number_and_remedy(spoil, message, tmp_path):
     assert resume(tmp_path / "run")[0].progress.step == 0, "the last good checkpoint is still there"
 
 
+@pytest.mark.filterwarnings("ignore::ssvi.inference.watch.TrainingWarning")  # a sigma at its bound, just before
 def test_a_loss_that_is_not_finite_stops_the_run(tmp_path):
     run = start(SMALL.replace(lr=1e20), tmp_path / "run")
     with pytest.raises(TrainingError, match=r"loss=|nll=|NaN"):
@@ -271,7 +282,7 @@ def test_a_loss_that_is_not_finite_stops_the_run(tmp_path):
 
 def test_a_divergence_of_a_run_is_an_error_and_no_warning_beside_it(tmp_path, monkeypatch):
     """The first step makes mu NaN, and the watch looks after it; a warning would be an error of another kind here."""
-    run = start(SMALL.replace(method="ssvi-ivon"), tmp_path / "run")
+    run = start(SMALL, tmp_path / "run")
     handle = run.net[4].mu.register_hook(lambda gradient: gradient * torch.nan)
     with pytest.raises(TrainingError, match=r"loss=nan"):
         run.train()

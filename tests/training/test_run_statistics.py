@@ -14,7 +14,7 @@ from ssvi.training import recipe_files
 SMALL = recipe_files.load("digits").replace(epochs=1, width=4, batch_size=128, validation=0.5)
 
 
-@pytest.mark.parametrize("method", ["ssvi", "vi", "ssvi-ivon", "vd"])
+@pytest.mark.parametrize("method", ["ssvi", "ssvi-lrt", "vi", "ivon", "vd"])
 def test_the_network_of_a_run_predicts_as_it_was_evaluated(method):
     run = FinishedRun(finished(method))
     assert {statistics.samples for statistics in fitted(run.net).values()} == {20}

@@ -7,6 +7,7 @@ dotted name as `--method` (docs/new-method.md).
 from __future__ import annotations
 
 import sys
+from collections.abc import Collection
 from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
@@ -14,7 +15,7 @@ from typing import Any, cast
 from ssvi.methods.base import MEMBERS, About, Method
 from ssvi.methods.settings import RecipeError
 
-__all__ = ["NAMES", "About", "Method", "about", "get"]
+__all__ = ["NAMES", "About", "Method", "about", "get", "present_name"]
 
 NAMES = (
     "ssvi", "ssvi-lrt", "vi", "ivon", "deterministic", "ensemble", "snr-prune", "snr-finetune", "rigl", "set", "static",
@@ -40,6 +41,14 @@ def get(name: str) -> Method:
 def about(name: str) -> About:
     """The `ABOUT` of the method of that name."""
     return get(name).ABOUT
+
+
+def present_name(name: str, settings: Collection[str]) -> str:
+    """What a method is called today, by the name and the settings in a recipe.
+
+    In version 0.1 "ssvi" was trained by local reparameterisation, and its recipes have a beta_max.
+    """
+    return "ssvi-lrt" if name == "ssvi" and "beta_max" in settings else name
 
 
 def _module(dotted: str) -> Method:

@@ -39,7 +39,7 @@ class NaturalGradients(Conversion):
     )
     temperature: float = setting(default_of(IVON, "temperature"), "1 is the bound, less a cold posterior", POSITIVE)
     rest_lr: float = setting(default_of(IVON, "rest_lr"), "learning rate of biases and normalisation", POSITIVE)
-    warmup: float = setting(0.1, "share of the steps in which the learning rate rises", share("the steps"))
+    lr_warmup: float = setting(0.1, "share of the steps in which the learning rate rises", share("the steps"))
 
 
 def gaussian(settings: NaturalGradients, net: nn.Module, density: float, **where: Any) -> nn.Module:
@@ -77,7 +77,7 @@ def optimizer(job: Job[NaturalGradients], net: nn.Module) -> tuple[Optimizer, sc
         net, job.lr, train_size=job.train_size, h0=settings.h0 or None, temperature=settings.temperature,
         betas=(default_of(IVON, "betas")[0], settings.b2), rest_lr=settings.rest_lr,
     )  # fmt: skip
-    rise = max(1, round(settings.warmup * job.steps))
+    rise = max(1, round(settings.lr_warmup * job.steps))
     return ivon, schedules.warmed_up(schedules.cosine(1.0, steps=job.steps), steps=rise)
 
 

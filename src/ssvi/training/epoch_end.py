@@ -111,12 +111,13 @@ def _check_sigma(name: str, posterior: SparseGaussian) -> None:
     if mean_sigma > RUNAWAY * max(prior, posterior.sigma_init.item()):
         raise TrainingError(
             f"layer {name!r}: sigma has run away, its mean is {mean_sigma:.3g} with prior_sigma={prior:.3g}; "
-            "lower sigma_lr, or raise beta_max"
+            "lower lr (or sigma_lr, if the method has it)"
         )
     if highest_snr < DEAD:
         raise TrainingError(
             f"layer {name!r} is dead: no |mu|/sigma exceeds {highest_snr:.2g}, it passes noise only; "
-            "lower beta_max, raise prior_sigma or density, or name the layer in keep_dense"
+            "raise h0 or lower beta_max (the one that the method has), raise prior_sigma or density, or name the layer in "
+            "keep_dense"
         )
 
 

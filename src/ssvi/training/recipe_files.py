@@ -53,7 +53,7 @@ def parse(text: str, where: str, method: str | None = None) -> Recipe:
     except tomllib.TOMLDecodeError as error:
         raise RecipeError(f"{where} is not TOML: {error}") from error
     tables = {key: values.pop(key) for key, value in list(values.items()) if isinstance(value, dict)}
-    chosen = method or _present_name(values)
+    chosen = method or _method_of(values)
     for name, table in tables.items():
         if name not in (*methods.NAMES, chosen):
             raise RecipeError(f"{where}: unknown table [{name}]; a table is for a method: {', '.join(methods.NAMES)}")
@@ -61,10 +61,11 @@ def parse(text: str, where: str, method: str | None = None) -> Recipe:
     return from_mapping(values | {"method": chosen} | tables.get(chosen, {}))
 
 
-def _present_name(values: Mapping[str, Any]) -> str:
-    """The method of a recipe. In version 0.1 "ssvi" was local reparameterisation, whose recipes have a beta_max."""
-    method = str(values.get("method", COMMON["method"].default))
-    return "ssvi-lrt" if "method" in values and method == "ssvi" and "beta_max" in values else method
+def _method_of(values: Mapping[str, Any]) -> str:
+    """The method that a recipe names, by its present name, or the default."""
+    if "method" in values:
+        return methods.present_name(str(values["method"]), values)
+    return str(COMMON["method"].default)
 
 
 def _check_table(name: str, table: Mapping[str, Any]) -> None:
