@@ -37,36 +37,28 @@ def test_the_same_density_is_exact_to_one_weight(shapes, density):
 @given(shapes=shapes, density=st.floats(1e-4, 1.0))
 def test_uniform_is_the_same_density_where_no_layer_is_below_its_floor(shapes, density):
     exact = allocation.same_density(shapes, density)
-    if all(density * math.prod(shape) >= shape[0] for shape in shapes):
+    if all(density * math.prod(shape) >= max(shape[:2]) for shape in shapes):
         assert allocation.uniform(shapes, density) == exact
 
 
 @pytest.mark.parametrize("allocate", [allocation.uniform, allocation.erk])
 @given(shapes=shapes, density=st.floats(1e-4, 1.0))
-def test_every_output_can_have_a_live_weight_where_the_total_allows(allocate, shapes, density):
+def test_every_output_and_input_can_have_a_live_weight_where_the_total_allows(allocate, shapes, density):
     counts = allocate(shapes, density)
-    total, outputs = sum(counts), [shape[0] for shape in shapes]
-    if total >= sum(outputs):
-        assert all(s >= o for s, o in zip(counts, outputs, strict=True))
+    total, units = sum(counts), [max(shape[:2]) for shape in shapes]
+    if total >= sum(units):
+        assert all(s >= u for s, u in zip(counts, units, strict=True))
     elif total >= len(shapes):
-        share = (total - len(shapes)) / (sum(outputs) - len(shapes))
-        assert all(s >= 1 and s - 1 > (o - 1) * share - 1 for s, o in zip(counts, outputs, strict=True))
+        share = (total - len(shapes)) / (sum(units) - len(shapes))
+        assert all(s >= 1 and s - 1 > (u - 1) * share - 1 for s, u in zip(counts, units, strict=True))
 
 
 @pytest.mark.parametrize(
     ("density", "uniform", "erk"),
     [
-        (
-            0.1,
-            [19, 4, 11],
-            [18, 6, 10],
-        ),  # 34 weights, uniform 19.8, 3.2, 11, ERK 18.4, 5.7, 9.9: one is below its floor
-        (0.06, [6, 4, 10], [6, 4, 10]),  # 20 weights, as many as outputs
-        (
-            0.03,
-            [4, 2, 4],
-            [4, 2, 4],
-        ),  # 10 weights for 20 outputs: floors 3, 2, 4, which are 1 + 7/17 of the outputs but one
+        (0.2, [39, 8, 21], [37, 11, 20]),  # 68 weights: uniform 39.6, 6.4, 22, of which one is below its floor
+        (0.153, [33, 8, 11], [33, 8, 11]),  # 52 weights, as many as the floors
+        (0.1, [21, 5, 8], [21, 5, 8]),  # 34 weights for floors of 52: 20, 5 and 7 are 1 + 31/49 of the units but one
         (0.006, [1, 0, 1], [1, 0, 1]),  # 2 weights for three layers
     ],
 )

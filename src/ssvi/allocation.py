@@ -1,7 +1,8 @@
 """Allocations: how many live weights each layer gets. (shapes, density) -> s per layer, summing to round(density * d).
 
-`uniform` and `erk` give every layer one live weight per output at least (shape[0] of them), and take these from the others:
-an output without any live weight is a constant. Where the total is too small for that, the floors are lowered together.
+`uniform` and `erk` give every layer as many live weights as it has outputs, and as it has inputs, and take these from the
+others: an output without any live weight is a constant, and an input without any is computed in vain. Where the total is
+too small for that, the floors are lowered together.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ Allocation = Callable[[Sequence[Shape], float], list[int]]
 
 
 def uniform(shapes: Sequence[Shape], density: float) -> list[int]:
-    """The same density in every layer, but one live weight per output at least."""
+    """The same density in every layer, but one live weight per output and per input at least."""
     sizes = [math.prod(shape) for shape in shapes]
     total = round(density * sum(sizes))
     return _share_out([density * d for d in sizes], sizes, total, _floors(shapes, total))
@@ -33,7 +34,7 @@ def erk(shapes: Sequence[Shape], density: float) -> list[int]:
     """Erdos-Renyi-kernel: density_l proportional to (sum of dims) / (product of dims), never above 1 (Evci 2020).
 
     Layers that would exceed density 1 are made dense, and the rest is shared among the others again. Every layer has one
-    live weight per output at least.
+    live weight per output and per input at least.
     """
     sizes = [math.prod(shape) for shape in shapes]
     total = round(density * sum(sizes))
@@ -66,17 +67,17 @@ def resolve(allocation: str | Allocation) -> Allocation:
 
 
 def _floors(shapes: Sequence[Shape], total: int) -> list[int]:
-    """One live weight per output, where the total allows that.
+    """One live weight per output and per input, where the total allows that.
 
-    If it does not, each layer has one weight at least, and the same share of its outputs beyond the first; if it does not
+    If it does not, each layer has one weight at least, and the same share of its units beyond the first; if it does not
     allow even that, there is no floor.
     """
-    outputs, layers = [shape[0] for shape in shapes], len(shapes)
-    if total >= sum(outputs):
-        return outputs
+    units, layers = [max(shape[:2]) for shape in shapes], len(shapes)
+    if total >= sum(units):
+        return units
     if total < layers:
         return [0] * layers
-    return [1 + (o - 1) * (total - layers) // (sum(outputs) - layers) for o in outputs]
+    return [1 + (u - 1) * (total - layers) // (sum(units) - layers) for u in units]
 
 
 def _share_out(shares: Sequence[float], sizes: Sequence[int], total: int, floors: Sequence[int]) -> list[int]:

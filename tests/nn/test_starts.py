@@ -99,22 +99,25 @@ def test_a_trained_network_at_density_1_is_what_it_was(make):
 
 
 def test_prior_and_sigma_by_hand():
-    """A layer of 4 outputs with 8 live weights: n = 2, so He's standard deviation is 1."""
-    start = starts.Starts("fan-in", "fan-in", "net")
-    small, large = torch.full((8,), 0.5), torch.full((8,), -3.0 * starts.PRIOR_GAIN)
-    assert start.spreads((4, 10), small) == (pytest.approx(max(starts.PRIOR_GAIN, 0.5)), 0.5 * starts.SIGMA_SHARE)
-    assert start.spreads((4, 10), large) == pytest.approx(
-        (3 * starts.PRIOR_GAIN, 3 * starts.PRIOR_GAIN * starts.SIGMA_SHARE)
-    )
-    assert start.spreads((4, 10), torch.zeros(8)) == pytest.approx((starts.PRIOR_GAIN, starts.SIGMA_SHARE))
-    assert start.spreads((4, 5, 1, 2), torch.zeros(2)) == pytest.approx((2 * starts.PRIOR_GAIN, 2 * starts.SIGMA_SHARE))
+    """A layer of 4 outputs with 8 of 40 weights alive: n = 2, so He's standard deviation is 1."""
+    start = starts.Starts("fan-in", "fan-in", "fan-in")
+    usual, tiny, large = (torch.full((8,), size) for size in (1.0, 1e-3, -30.0))
+    free, normalised = starts.FREE, starts.NORMALISED
+    assert start.spreads((4, 10), usual) == pytest.approx((free.prior, free.sigma))
+    assert start.spreads((4, 10), tiny) == pytest.approx((free.prior, 5e-4)), "half of the size of mu"
+    assert start.spreads((4, 10), large) == pytest.approx((30.0, free.sigma)), "the prior is as wide as mu"
+    assert start.spreads((4, 10), torch.zeros(8)) == pytest.approx((free.prior, free.sigma))
+    assert start.spreads((4, 5, 1, 2), torch.zeros(2)) == pytest.approx((2 * free.prior, 2 * free.sigma))
+    assert start.spreads((4, 10), 0.5 * usual, normalised=True) == pytest.approx((normalised.prior, normalised.sigma))
+    assert start.spreads((4, 10), tiny, normalised=True)[1] == pytest.approx(5e-4 * math.sqrt(5)), "mu was not scaled"
+    assert start.spreads((4, 10), usual * 10, normalised=True)[0] == pytest.approx(10 * math.sqrt(5))
 
 
 def test_the_fan_in_of_a_grouped_convolution_is_that_of_its_weight():
     layer = nn.Conv2d(8, 16, 3, groups=4)
     nn.init.zeros_(layer.weight)
     posterior = ssvi.to_bnn(layer, 0.5).posterior
-    assert posterior.prior_sigma == pytest.approx(starts.PRIOR_GAIN * math.sqrt(2 / (2 * 9 * 0.5)))
+    assert posterior.prior_sigma == pytest.approx(starts.FREE.prior * math.sqrt(2 / (2 * 9 * 0.5)))
 
 
 def test_numbers_are_taken_as_they_are():
@@ -129,8 +132,8 @@ def test_numbers_are_taken_as_they_are():
 def test_every_precision_has_a_finite_start(dtype):
     net = nn.Linear(30, 20).to(dtype)
     posterior = ssvi.to_bnn(net, 0.2).posterior
-    size = posterior.mu.detach().double().square().mean().sqrt().item()
-    assert posterior.sigma_init.item() == pytest.approx(starts.SIGMA_SHARE * size, rel=0.01)
+    he = math.sqrt(2 * 20 / posterior.s)
+    assert posterior.sigma_init.item() == pytest.approx(starts.FREE.sigma * he, rel=0.01)
     assert posterior.mu.dtype == posterior.sigma.dtype == dtype
 
 

@@ -48,7 +48,8 @@ def test_a_run_keeps_its_priors_when_the_default_changes(tmp_path, monkeypatch):
     run = start(recipe, tmp_path / "run")
     checkpoint.save(run.folder, run.training, run.progress)
     began_with = posterior_facts.priors(run.training.net)
-    monkeypatch.setattr(starts, "PRIOR_GAIN", 7.0 * starts.PRIOR_GAIN)
+    for name in ("FREE", "NORMALISED"):
+        monkeypatch.setattr(starts, name, starts.Units(prior=7.0 * getattr(starts, name).prior, sigma=0.1))
     resumed, _ = resume(tmp_path / "run")
     assert posterior_facts.priors(resumed.training.net) == began_with
     assert len(began_with) == 4

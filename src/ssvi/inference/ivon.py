@@ -26,16 +26,12 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from ssvi.inference import distributed
-from ssvi.inference.ivon_settings import check_numbers, parameter_groups
+from ssvi.inference.ivon_settings import check_numbers, h_of, parameter_groups
 from ssvi.inference.loss import check_train_size
 from ssvi.inference.watch import BY_IVON, TrainingWatch
 from ssvi.nn.layers import gaussians
 from ssvi.nn.posterior import SparseGaussian
 from ssvi.nn.sparse import SparsePosterior
-
-B_LEVEL = 0.99
-H_MIN = 0.01
-"""The least start of h that is taken from sigma: below it the first steps would be too long."""
 
 
 class IVON(Optimizer):
@@ -54,11 +50,11 @@ class IVON(Optimizer):
     Args:
         bnn: a network from `to_bnn`.
         train_size: N, the number of examples in the training set.
-        lr: of the natural gradient; torch's schedulers change it. 0.1 to 0.4, with a warm-up and a cosine to 0.
+        lr: of the natural gradient; torch's schedulers change it. 0.1 to 0.5, with a warm-up and a cosine to 0.
         h0: the start of h. By default it is what gives every layer the sigma that it has: the start by fan-in of
             `to_bnn`, or what an earlier training has found.
         betas: b1 of the momentum and b2 of the curvature.
-        temperature: 1 is the bound; below 1 sigma is smaller, a cold posterior.
+        temperature: 1 is the bound; below 1 is a cold posterior, likelihood and prior to the power 1 / temperature.
         clip_radius: no weight moves by more than lr times this in a step.
         rest_lr: learning rate of the parameters that are not Bayesian: biases, normalisation, deterministic layers.
         rest_momentum: their momentum.
@@ -69,14 +65,14 @@ class IVON(Optimizer):
     def __init__(
         self,
         bnn: nn.Module,
-        lr: float = 0.2,
+        lr: float = 0.3,
         *,
         train_size: int,
         h0: float | None = None,
         betas: tuple[float, float] = (0.9, 0.9999),
         temperature: float = 1.0,
         clip_radius: float = math.inf,
-        rest_lr: float = 0.1,
+        rest_lr: float = 0.02,
         rest_momentum: float = 0.9,
         groups: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
@@ -90,17 +86,20 @@ class IVON(Optimizer):
         self._posteriors = {posterior.mu: posterior for posterior in gaussians(bnn).values()}
         if not self._posteriors:
             raise ValueError("bnn has no Gaussian posterior: convert your network with ssvi.to_bnn(net, density=...)")
-        self._h0: dict[nn.Parameter, float] = {}
-        self._h_hat: dict[nn.Parameter, Tensor] = {}
-        self._samples = 0
+        self._h0, self._h_hat, self._samples = dict[nn.Parameter, float](), dict[nn.Parameter, Tensor](), 0
         natural = {"kind": "mu", "lr": lr, "betas": betas, "clip_radius": clip_radius, "step": 0}
         plain = {"kind": "rest", "lr": rest_lr, "momentum": rest_momentum}
         super().__init__(parameter_groups(bnn, natural, plain, groups or {}), {"lr": lr})
         for mu, posterior in self._posteriors.items():
             wide = torch.promote_types(mu.dtype, torch.float32)
             posterior.rho.requires_grad_(False)  # sigma is written after every step, and has no gradient
-            h = self._h_of_sigma(posterior).to(wide) if h0 is None else torch.full_like(mu, h0, dtype=wide)
-            self.state[mu] = {"g": torch.zeros_like(mu, dtype=wide), "h": h, "level": h.mean()}
+            sigma2 = posterior.sigma2.detach().to(wide)
+            h = (
+                h_of(sigma2 / temperature, train_size, self._delta(posterior))
+                if h0 is None
+                else torch.full_like(sigma2, h0)
+            )
+            self.state[mu] = {"g": torch.zeros_like(mu, dtype=wide), "h": h}
             self._h0[mu] = h.mean().item()
             posterior.sigma_init.copy_(self.sigma(posterior).mean())  # what reports call the start of sigma
             self._write_sigma(posterior)
@@ -110,12 +109,6 @@ class IVON(Optimizer):
         """1 / sqrt(lambda (h + delta)) of the live weights."""
         h = self.state[posterior.mu]["h"]
         return (self.train_size / self.temperature * (h + self._delta(posterior))).rsqrt()
-
-    @torch.no_grad()
-    def _h_of_sigma(self, posterior: SparseGaussian) -> Tensor:
-        """The h that gives the present sigma, but at least `H_MIN`: a step divides by h + delta."""
-        h = self.temperature / (self.train_size * posterior.sigma2) - self._delta(posterior)
-        return h.clamp_min(H_MIN)
 
     def _delta(self, posterior: SparseGaussian) -> float:
         return 1.0 / (self.train_size * posterior.prior_sigma**2)
@@ -187,14 +180,9 @@ class IVON(Optimizer):
         if mu in self._h_hat:
             h_hat = distributed.mean_(self._h_hat[mu] / count)
             h.add_((1 - b2) * (h_hat - h) + 0.5 * (1 - b2) ** 2 * (h - h_hat) ** 2 / (h + delta))
-            self._raise(h, self.state[mu]["level"].lerp_(h_hat.mean(), 1 - B_LEVEL))
         direction = (g / (1 - b1 ** group["step"]) + delta * mu) / (h + delta)
         mu.sub_(direction.clamp(-group["clip_radius"], group["clip_radius"]).to(mu.dtype), alpha=group["lr"])
         self._write_sigma(posterior)
-
-    def _raise(self, h: Tensor, level: Tensor) -> None:
-        """Scale h up to the level of its layer, a mean over 1 / (1 - B_LEVEL) steps, if it is below half of that."""
-        h.mul_(torch.where(level > 2 * h.mean(), level / h.mean(), 1.0))
 
     def _plain_step(self, parameter: nn.Parameter, group: dict[str, Any]) -> None:
         """SGD with momentum, as torch's."""

@@ -9,10 +9,13 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
-from torch import nn
+from torch import Tensor, nn
 
 from ssvi.nn.conversion_rules import matching
 from ssvi.nn.layers import gaussians
+
+H_START = (0.1, 20.0)
+"""The range of the start of h that is taken from sigma: below it the first steps would be too long, above it too short."""
 
 Group = dict[str, Any]
 """A parameter group of torch: "params", and the settings of their steps."""
@@ -29,6 +32,11 @@ def _check(values: Mapping[str, float], holds: Callable[[float], bool], must: st
     for name, value in values.items():
         if not holds(value):
             raise ValueError(f"{name}={value!r} must be {must}")
+
+
+def h_of(sigma2: Tensor, train_size: int, delta: float) -> Tensor:
+    """The start of h that gives this sigma^2 at temperature 1, within `H_START`: a step divides by h + delta."""
+    return (1 / (train_size * sigma2) - delta).clamp(*H_START)
 
 
 def parameter_groups(bnn: nn.Module, natural: Group, plain: Group, own: Mapping[str, Mapping[str, Any]]) -> list[Group]:

@@ -101,7 +101,7 @@ def _posterior(
     mu = starts.mu(weight, index, normalised, generator)
     if sigma_map is None:
         return SparsePoint(shape, index, mu)
-    prior_sigma, sigma_init = starts.spreads(shape, mu)
+    prior_sigma, sigma_init = starts.spreads(shape, mu, normalised)
     return SparseGaussian(shape, index, mu, prior_sigma=prior_sigma, sigma_init=sigma_init, sigma_map=sigma_map)
 
 

@@ -6,10 +6,13 @@ size of a signal through ReLUs (He et al. 2015). Of d weights with the right siz
     mu = sqrt(d / s) * w                             on the support of the network's weight w
 
 unless a normalisation follows, which takes the scale out. At density 1 mu is w to the bit. With r, the root mean square
-of mu in the layer, prior and sigma start in proportion:
+of sqrt(d / s) * w, prior and sigma start in proportion:
 
-    prior_sigma = max(PRIOR_GAIN * sqrt(2 / n), r)   a network that is trained already is not pulled to zero
-    sigma_init  = SIGMA_SHARE * r                    or SIGMA_SHARE * sqrt(2 / n), where mu is 0 everywhere
+    prior_sigma = max(prior * sqrt(2 / n), r)        a network that is trained already is not pulled to zero
+    sigma_init  = min(sigma * sqrt(2 / n), r / 2)    nor lost in noise: at density 1 it is r / 4 at most
+
+Where a normalisation follows, the prior is narrower and sigma larger (`Units`): the scale of such weights is free. The
+prior sets how large they grow, and so how far a step turns them; noise is what keeps them from learning single examples.
 """
 
 from __future__ import annotations
@@ -23,10 +26,19 @@ from torch import Tensor
 FAN_IN = "fan-in"
 NET = "net"
 
-PRIOR_GAIN = 1.0
-"""The prior's standard deviation, in units of the one that keeps the size of a signal."""
-SIGMA_SHARE = 0.1
-"""sigma at the start, in units of the root mean square of mu."""
+
+@dataclass(frozen=True)
+class Units:
+    """Standard deviations in units of sqrt(2 / n), the one of weights that keep the size of a signal."""
+
+    prior: float
+    sigma: float
+    """At the start."""
+
+
+FREE = Units(prior=10.0, sigma=0.1)
+NORMALISED = Units(prior=2.0, sigma=0.2)
+"""For layers that a normalisation follows. Both were chosen on validation examples (docs/starts.md)."""
 
 
 @dataclass(frozen=True)
@@ -60,11 +72,15 @@ class Starts:
         to_the_bit = self.mu_init == NET or normalised or s == d
         return live if to_the_bit else live * math.sqrt(d / s)
 
-    def spreads(self, shape: tuple[int, ...], mu: Tensor) -> tuple[float, float]:
-        """prior_sigma and sigma_init of a layer with this mu."""
+    def spreads(self, shape: tuple[int, ...], mu: Tensor, normalised: bool = False) -> tuple[float, float]:
+        """prior_sigma and sigma_init of a layer with this mu; `normalised` as for `mu`."""
         he, size = math.sqrt(2 * shape[0] / mu.numel()), _root_mean_square(mu)
-        prior = max(PRIOR_GAIN * he, size) if isinstance(self.prior_sigma, str) else self.prior_sigma
-        sigma = SIGMA_SHARE * (size or he) if isinstance(self.sigma_init, str) else self.sigma_init
+        if normalised and self.mu_init == FAN_IN:
+            size *= math.sqrt(math.prod(shape) / mu.numel())  # mu was not scaled, but will grow to this
+        units = NORMALISED if normalised else FREE
+        prior = max(units.prior * he, size) if isinstance(self.prior_sigma, str) else self.prior_sigma
+        most = size / (4 if mu.numel() == math.prod(shape) else 2)
+        sigma = min(units.sigma * he, most or math.inf) if isinstance(self.sigma_init, str) else self.sigma_init
         return prior, sigma
 
 
