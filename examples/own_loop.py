@@ -1,4 +1,4 @@
-"""A Bayesian network in your own training loop: four lines more than plain PyTorch.
+"""A Bayesian network in your own training loop: a few lines more than plain PyTorch.
 
     python examples/own_loop.py
 
@@ -31,17 +31,19 @@ def main() -> ssvi.Evaluation:
         nn.Flatten(), nn.Linear(256, 128), nn.ReLU(), nn.Linear(128, 10),
     )  # fmt: skip
     bnn = ssvi.to_bnn(net, density=0.1, keep_dense=("0",))
-    optimizer = torch.optim.SGD(bnn.parameters(), lr=0.05, momentum=0.9)
-    subspace = ssvi.Subspace(bnn, optimizer, every=10, rate=ssvi.schedules.cosine(0.3, steps=steps // 10))
-    elbo = ssvi.ELBO(bnn, train_size=len(train_set), beta=ssvi.schedules.linear(0.1, steps=steps // 2))
+    optimizer = ssvi.IVON(bnn, train_size=len(train_set))
+    scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, steps)
+    subspace = ssvi.Subspace(bnn, optimizer, every=10, rate=ssvi.schedules.cosine(0.1, steps=steps // 10))
 
     for _ in range(EPOCHS):
         for x, y in loader:
-            loss = elbo(F.cross_entropy(bnn(x), y))
-            optimizer.zero_grad()
-            loss.backward()
+            with optimizer.sampled():  # theta ~ q, one for the batch
+                F.cross_entropy(bnn(x), y).backward()
             optimizer.step()
+            scheduler.step()
             subspace.step()
+
+    ssvi.fit_batchnorm(bnn, [x for x, _ in loader])
 
     print(ssvi.summary(bnn))
     evaluation = ssvi.evaluate(bnn, DataLoader(test_set, batch_size=500), samples=10)

@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import ssvi
+from ssvi.data import load
 from ssvi.nn.models import resnet18
 
 ROOT = Path(__file__).parent.parent
@@ -53,16 +54,19 @@ def applied(diff: str) -> str:
     return "\n".join(line[1:] if line[:1] in "+ " else line for line in diff.splitlines() if line[:1] != "-")
 
 
-def test_the_quick_start_of_the_readme_runs():
+def test_the_quick_start_of_the_readme_runs_to_a_good_result():
+    """On the embedded digits, with the defaults of the library."""
     text = (ROOT / "README.md").read_text()
     diff = re.search(r"```diff\n(.*?)```", text, re.S).group(1)
     torch.manual_seed(0)
-    images, labels = torch.randn(64, 1, 8, 8), torch.randint(10, (64,))
-    train_set = torch.utils.data.TensorDataset(images, labels)
-    names = {"images": images, "train_set": train_set, "epochs": 2}
+    digits = load("digits")
+    train_set = torch.utils.data.TensorDataset(digits.normalise(digits.train.x), digits.train.y)
+    names = {"images": digits.normalise(digits.test.x), "train_set": train_set, "epochs": 8}
     exec(applied(diff), names)
-    assert names["probs"].shape == (64, 10)
-    assert torch.allclose(names["probs"].sum(-1), torch.ones(64))
+    probs = names["probs"]
+    assert torch.allclose(probs.sum(-1), torch.ones(len(probs)))
+    assert (probs.argmax(-1) == digits.test.y).double().mean() > 0.96
+    assert -probs[range(len(probs)), digits.test.y].log().mean() < 0.15
     sparse = [layer for _, layer in ssvi.layers(names["bnn"]) if layer.density < 1]
     assert sum(len(layer.mu) for layer in sparse) == round(0.05 * sum(layer.posterior.d for layer in sparse))
     assert names["subspace"].t > 0
