@@ -1,0 +1,96 @@
+"""Validation accuracy against minutes of training: a drawing, and a table at some of the minutes.
+
+The minutes of epoch e are e times the measured seconds of an epoch, not those of the clock while it was trained.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import fmean
+
+from equal.entrants import Entrant
+from equal.plan import runs_of
+from equal.speed import Measurement, Speed
+from ssvi.comparison import Table
+from ssvi.plotting import Curve, Scale, Series, curves, element, linear, percent, style
+from ssvi.plotting.svg import HEIGHT, WIDTH
+from ssvi.training.run_folder import RunError
+
+MOST = 6
+"""Curves that one drawing can hold: so many colours there are."""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """The accuracy of an entrant after each epoch, the mean over its seeds."""
+
+    entrant: Entrant
+    seeds: int
+    points: tuple[tuple[float, float], ...]
+    """(minutes, accuracy on the validation images)."""
+
+    def at(self, minutes: float) -> float | None:
+        """The accuracy of the network that one has after so many minutes; None before the end of the first epoch."""
+        ended = [accuracy for end, accuracy in self.points if end <= minutes]
+        return ended[-1] if ended else None
+
+
+def progress_of(measurement: Measurement, out: Path, only: Sequence[str]) -> list[Progress]:
+    """The progress of the entrants of these names that have begun; of all, if there are no names."""
+    known = [speed.entrant.name for speed in measurement.speeds]
+    if unknown := [name for name in only if name not in known]:
+        raise RunError(f"--only {', '.join(unknown)}: take some of {', '.join(known)}")
+    chosen = [speed for speed in measurement.speeds if not only or speed.entrant.name in only]
+    found = [progress for speed in chosen if (progress := _progress(speed, out)).points]
+    if not 0 < len(found) <= MOST:
+        raise RunError(
+            f"{out} has {len(found)} entrants with validation accuracies, and a curve has 1 to {MOST}: see --only"
+        )
+    return found
+
+
+def _progress(speed: Speed, out: Path) -> Progress:
+    """Over the epochs that all its seeds have reached."""
+    logs = [run.folder.metrics() for run in runs_of(speed, out)]
+    accuracies = [[line.validation.accuracy for line in log if line.validation is not None] for log in logs]
+    means = [fmean(at_epoch) for at_epoch in zip(*accuracies, strict=False)]
+    points = tuple((speed.minutes(epoch), mean) for epoch, mean in enumerate(means, 1))
+    return Progress(speed.entrant, len(logs), points)
+
+
+def drawing(found: Sequence[Progress]) -> str:
+    """The curves as an SVG file that needs nothing else: the style sheet is inside."""
+    points = [point for progress in found for point in progress.points]
+    x = Scale(0.0, max(minutes for minutes, _ in points))
+    y = linear([accuracy for _, accuracy in points], label=percent)
+    drawn = [
+        Curve(Series(i, label), each.points) for i, (label, each) in enumerate(zip(_labels(found), found, strict=True))
+    ]
+    title = "validation accuracy against minutes of training"
+    plot = curves(drawn, x, y, title=title, x_label="minutes", y_label="validation accuracy")
+    return str(
+        element(
+            "svg", element("style", style()), plot, xmlns="http://www.w3.org/2000/svg", class_="ssvi",
+            viewBox=f"0 0 {WIDTH} {HEIGHT}", width=2 * WIDTH, height=2 * HEIGHT,
+        )
+    )  # fmt: skip
+
+
+def _labels(found: Sequence[Progress]) -> list[str]:
+    """The methods; the width stands before them where it differs, because the end of a long label is cut off."""
+    several = len({progress.entrant.width for progress in found}) > 1
+    entrants = [progress.entrant for progress in found]
+    return [" ".join(filter(None, (f"w{e.width}" if several else "", e.method, e.tag))) for e in entrants]
+
+
+def table(found: Sequence[Progress], minutes: Sequence[float]) -> Table:
+    """A row for each entrant, a column for each of the minutes."""
+    head = ["entrant", *(f"{at:g} min" for at in minutes), "seeds"]
+    rows = [[each.entrant.name, *(_cell(each.at(at)) for at in minutes), str(each.seeds)] for each in found]
+    return Table("Validation accuracy after so many minutes of training", head, rows)
+
+
+def _cell(accuracy: float | None) -> str:
+    return "-" if accuracy is None else f"{accuracy:.2%}"

@@ -1,0 +1,83 @@
+"""The runs of the comparison: how many epochs each entrant gets, and in which folders it is trained."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+from equal.entrants import Entrant
+from equal.speed import FILE, Measurement, Speed
+from ssvi.comparison import PlannedRun
+from ssvi.training.run_folder import RunError, RunFolder
+
+
+def epochs_within(budget: float, seconds_per_epoch: float) -> int:
+    """The whole number of epochs that comes nearest to a budget in seconds, and at least one: max(1, round(b / s))."""
+    return max(1, math.floor(budget / seconds_per_epoch + 0.5))
+
+
+def fits(budget: float, seconds_per_epoch: float) -> bool:
+    """Whether at least one whole epoch ends within the budget."""
+    return seconds_per_epoch <= budget
+
+
+def epochs_of(measurement: Measurement, reference_epochs: int) -> dict[str, int]:
+    """The epochs of each entrant, by name, if the reference has so many."""
+    reference = measurement.reference
+    budget = reference_epochs * reference.seconds_per_epoch
+    epochs = {speed.entrant.name: epochs_within(budget, speed.seconds_per_epoch) for speed in measurement.speeds}
+    return epochs | {reference.entrant.name: reference_epochs}
+
+
+def plan(
+    measurement: Measurement, reference_epochs: int, seeds: Sequence[int], threads: int, out: Path
+) -> list[PlannedRun]:
+    """All runs, seed by seed: a training that is interrupted has compared every entrant on the first seeds."""
+    epochs = epochs_of(measurement, reference_epochs)
+    return [
+        _planned(speed.entrant, measurement.recipe, epochs[speed.entrant.name], seed, threads, out)
+        for seed in seeds
+        for speed in measurement.speeds
+    ]
+
+
+def _planned(entrant: Entrant, base: str, epochs: int, seed: int, threads: int, out: Path) -> PlannedRun:
+    recipe = entrant.recipe(base, epochs=epochs, seed=seed, threads=threads)
+    density = recipe.values["density"] if entrant.aims_at_density else None
+    return PlannedRun(recipe, out / f"{entrant.name}-seed{seed}", density)
+
+
+def runs_of(speed: Speed, out: Path) -> list[PlannedRun]:
+    """The runs of an entrant in the folder, finished or not, in the order of their seeds."""
+    folders = [RunFolder(file.parent) for file in out.glob(f"{speed.entrant.name}-seed*/recipe.toml")]
+    found = sorted(((folder.recipe, folder.path) for folder in folders), key=lambda each: each[0].seed)
+    aims = speed.entrant.aims_at_density
+    return [PlannedRun(recipe, path, recipe.values["density"] if aims else None) for recipe, path in found]
+
+
+def refuse_other_epochs(runs: Sequence[PlannedRun], measurement: Measurement, out: Path) -> None:
+    """An error if the folder has a run, of whatever seed, with other epochs than those of the plan."""
+    epochs = {run.name.rpartition("-seed")[0]: run.epochs for run in runs}
+    for speed in measurement.speeds:
+        for run in runs_of(speed, out):
+            if run.epochs != epochs[speed.entrant.name]:
+                planned = epochs[speed.entrant.name]
+                raise RunError(
+                    f"{run.path} has epochs={run.epochs} (now {planned}): choose another folder, or delete it"
+                )
+
+
+def refuse_new_speeds(out: Path) -> None:
+    """An error if the folder has runs: their epochs were computed from the speeds that are there."""
+    if runs := sorted(out.glob("*-seed*/recipe.toml")):
+        raise RunError(f"{runs[0].parent} has its epochs from {out / FILE}: measure with another --out, or delete it")
+
+
+def budget_of(measurement: Measurement, out: Path) -> float:
+    """The seconds that every entrant has: the time of the reference's run in the folder."""
+    runs = runs_of(measurement.reference, out)
+    if not runs:
+        name = measurement.reference.entrant.name
+        raise RunError(f"{out} has no run of the reference {name}: train with `equal_time.py train --out {out}`")
+    return runs[0].epochs * measurement.reference.seconds_per_epoch

@@ -1,0 +1,136 @@
+"""The table at equal time: a row for each entrant, mean ± standard deviation over its seeds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from equal.plan import budget_of, fits, runs_of
+from equal.speed import Measurement, Speed
+from ssvi import comparison
+from ssvi.comparison import PlannedRun, Row, RunResult, Table
+from ssvi.comparison.rows import Value
+from ssvi.evaluation import wording
+from ssvi.evaluation.finished_run import Track, quiet
+from ssvi.methods import about
+from ssvi.training.records import to_plain
+
+HEAD = ["entrant", "accuracy", "NLL", "ECE (Guo)", "epochs", "minutes", "live weights", "seeds"]
+METRICS = ("accuracy", "nll", "ece")
+
+
+@dataclass(frozen=True)
+class Result:
+    """An entrant with its runs."""
+
+    speed: Speed
+    planned: tuple[PlannedRun, ...]
+    runs: tuple[RunResult, ...]
+    budget: float
+
+    @property
+    def fits(self) -> bool:
+        """Whether one epoch fits into the time of the reference."""
+        return fits(self.budget, self.speed.seconds_per_epoch)
+
+    @property
+    def epochs(self) -> int | None:
+        """The epochs of its runs; None if there are none."""
+        return self.planned[0].epochs if self.planned else None
+
+    @property
+    def row(self) -> Row | None:
+        """Its runs over the seeds; None if there are none."""
+        rows = comparison.rows(self.runs)
+        return rows[0] if rows else None
+
+    @property
+    def label(self) -> str:
+        """The method with its density, the width, and the tag."""
+        entrant = self.speed.entrant
+        method = self.row.label if self.row else about(entrant.method).title
+        return ", ".join(filter(None, (method, f"width {entrant.width}", entrant.tag)))
+
+
+def evaluate_entrants(
+    measurement: Measurement, out: Path, samples: int, data_dir: Path | None, track: Track = quiet
+) -> list[Result]:
+    """The numbers of all runs in the folder; evaluations are kept in the run folders."""
+    budget = budget_of(measurement, out)
+    results = []
+    for speed in measurement.speeds:
+        planned = runs_of(speed, out)
+        unfinished = {run.name: "not trained to its end" for run in planned if not run.folder.finished}
+        runs = comparison.evaluate_runs(planned, unfinished, samples, data_dir, track)
+        results.append(Result(speed, tuple(planned), tuple(runs), budget))
+    return results
+
+
+def table(results: Sequence[Result]) -> Table:
+    """A row for each entrant."""
+    minutes = results[0].budget / 60
+    return Table(f"Equal time: {minutes:.1f} minutes of training", HEAD, [_cells(result) for result in results])
+
+
+def _cells(result: Result) -> list[str]:
+    row = result.row
+    metrics = [_cell(row, _metric(name), _form(name)) for name in METRICS]
+    live = _cell(row, lambda run: run.cost.live_weights, wording.count)
+    return [result.label, *metrics, _epochs(result), _minutes(result), live, row.seeds if row else "0"]
+
+
+def _epochs(result: Result) -> str:
+    """The epochs; where not even one fits into the time, the entrant has one all the same, and the cell says so."""
+    epochs = "-" if result.epochs is None else f"{result.epochs}"
+    return epochs if result.fits else f"{epochs} (one takes {result.speed.minutes(1):.1f} min: longer than the time)"
+
+
+def _minutes(result: Result) -> str:
+    return "-" if result.epochs is None else f"{result.speed.minutes(result.epochs):.1f}"
+
+
+def _metric(name: str) -> Value:
+    return lambda run: run.metrics[name]
+
+
+def _form(name: str) -> Callable[[float], str]:
+    return lambda value: wording.number(name, value)
+
+
+def _cell(row: Row | None, value: Value, form: Callable[[float], str]) -> str:
+    over = row.spread(value) if row else None
+    if over is None:
+        return "-"
+    return form(over.mean) if not over.std else f"{form(over.mean)} ± {form(over.std)}"
+
+
+def speeds(measurement: Measurement) -> Table:
+    """The measurement: a row for each entrant."""
+    first = measurement.reference.seconds_per_epoch
+    rows = [
+        [each.entrant.name, f"{each.seconds_per_step:.3f}", f"{each.seconds_per_update:.3f}",
+         f"{each.seconds_per_epoch:.1f}", f"{each.seconds_per_epoch / first:.2f}x"]
+        for each in measurement.speeds
+    ]  # fmt: skip
+    return Table("speed", ["entrant", "s per step", "s more per update", "s per epoch", "of the first"], rows)
+
+
+def to_json(measurement: Measurement, results: Sequence[Result]) -> dict[str, Any]:
+    """Everything unrounded: the measurement, and each entrant with its runs and their summary."""
+    return {"measurement": to_plain(measurement), "entrants": [_entrant_to_json(result) for result in results]}
+
+
+def _entrant_to_json(result: Result) -> dict[str, Any]:
+    speed, row = result.speed, result.row
+    return {
+        "name": speed.entrant.name,
+        "seconds_per_epoch": speed.seconds_per_epoch,
+        "epochs": result.epochs,
+        "minutes": None if result.epochs is None else speed.minutes(result.epochs),
+        "budget_minutes": result.budget / 60,
+        "fits": result.fits,
+        "summary": to_plain(row.summary()) if row else None,
+        "runs": [comparison.run_to_json(run) for run in result.runs],
+    }

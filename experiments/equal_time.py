@@ -1,0 +1,153 @@
+"""Comparisons at equal time: every method trains as long as SSVI does, each for as many epochs as that allows.
+
+    python experiments/equal_time.py measure --out FOLDER      # on an idle machine
+    python experiments/equal_time.py train --out FOLDER
+    python experiments/equal_time.py table --out FOLDER --write docs/results.md
+    python experiments/equal_time.py curve --out FOLDER --write docs/results.md
+
+The README in this folder tells how time is measured, and which commands make the tables of docs/results.md.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Any
+
+import click
+
+from equal import curves, page, tables
+from equal.entrants import DEFAULT, parse_entrants
+from equal.measuring import measure
+from equal.plan import epochs_within, plan, refuse_new_speeds, refuse_other_epochs
+from equal.speed import read_measurement, write_measurement
+from ssvi import comparison
+from ssvi.cli.options import data_dir_option, values_of
+from ssvi.cli.progress import bar
+from ssvi.cli.tables import grid, show
+from ssvi.errors import UserError
+from ssvi.training.records import to_plain
+
+BUSY = 0.5
+"""With more processes than this that want to run, the machine is not idle."""
+
+
+class Commands(click.Group):
+    """Prints an error that the user can correct as one line."""
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run the command."""
+        try:
+            return super().invoke(ctx)
+        except UserError as error:
+            raise click.ClickException(str(error)) from error
+
+
+out_option = click.option("--out", type=click.Path(path_type=Path), required=True, help="folder of the comparison")
+write_option = click.option("--write", type=click.Path(path_type=Path), help="also put it into this Markdown page")
+json_option = click.option("--json", "as_json", is_flag=True, help="print every number as JSON, unrounded")
+positive = click.IntRange(min=1)
+
+
+@click.group(cls=Commands)
+def main() -> None:
+    """Compare methods that train for the same time."""
+
+
+@main.command("measure")
+@out_option
+@click.option("--recipe", default="cifar10-cpu", show_default=True, help="a recipe of the package, or a .toml file")
+@click.option(
+    "--entrants", default=DEFAULT, show_default=True, help="METHOD:WIDTH,... or a .toml file; first: reference"
+)
+@click.option("--threads", type=click.IntRange(min=0), default=0, show_default=True, help="0 leaves torch's choice")
+@click.option("--steps", type=positive, default=10, show_default=True, help="training steps of a turn")
+@click.option("--turns", type=positive, default=5, show_default=True, help="turns of each entrant")
+@data_dir_option
+@json_option
+def measure_command(
+    out: Path, recipe: str, entrants: str, threads: int, steps: int, turns: int, data_dir: Path | None, as_json: bool
+) -> None:
+    """Measure the seconds per epoch of every entrant, in turns; keep them in speed.json. Needs an idle machine."""
+    refuse_new_speeds(out)
+    if (load := os.getloadavg()[0]) > BUSY:
+        click.echo(f"warning: the machine is not idle (load {load:.1f}): measure again when it is", err=True)
+    measurement = measure(recipe, parse_entrants(entrants), threads, steps, turns, data_dir)
+    write_measurement(out, measurement)
+    show(to_plain(measurement), as_json, lambda: [grid(*tables.speeds(measurement))])
+
+
+@main.command("train")
+@out_option
+@click.option("--epochs", type=positive, default=10, show_default=True, help="epochs of the reference")
+@click.option(
+    "--minutes",
+    type=click.FloatRange(min=0, min_open=True),
+    help="not --epochs, but the epochs of the reference that come nearest to this",
+)
+@click.option("--seeds", default="0,1,2", show_default=True, metavar="A,B,...", help="train everything for each seed")
+@click.option("--jobs", type=positive, default=1, show_default=True, help="runs that train at the same time")
+@click.option("--threads", type=positive, help="of each run [those of the measurement; 1 with several jobs]")
+@data_dir_option
+def train_command(
+    out: Path, epochs: int, minutes: float | None, seeds: str, jobs: int, threads: int | None, data_dir: Path | None
+) -> None:
+    """Train the runs that are missing, in FOLDER/METHOD-wWIDTH-seedN. After Ctrl-C, give the same command again."""
+    measurement = read_measurement(out)
+    if minutes is not None:
+        epochs = epochs_within(60 * minutes, measurement.reference.seconds_per_epoch)
+    chosen = values_of("--seeds", seeds, int, "whole numbers such as 0,1,2")
+    runs = plan(measurement, epochs, chosen, threads or (1 if jobs > 1 else measurement.machine.threads), out)
+    comparison.refuse_changes(runs)
+    refuse_other_epochs(runs, measurement, out)
+    with comparison.Bars(runs) as bars:
+        outcome = comparison.train_missing(runs, measurement.recipe, jobs, data_dir, bars)
+    for name, why in outcome.failures.items():
+        click.echo(f"failed: {out / name}\n{why}", err=True)
+    done = sum(run.folder.finished for run in runs)
+    how = f"{outcome.interrupted}: saved, the same command goes on; " if outcome.interrupted else ""
+    click.echo(f"{how}{done} of {len(runs)} runs are finished", err=True)
+    if done < len(runs):
+        sys.exit(130 if outcome.interrupted else 1)
+
+
+@main.command("table")
+@out_option
+@click.option("--samples", type=positive, default=10, show_default=True, help="samples of theta that are averaged")
+@data_dir_option
+@write_option
+@json_option
+def table_command(out: Path, samples: int, data_dir: Path | None, write: Path | None, as_json: bool) -> None:
+    """Evaluate the finished runs on the test images, and print a table of them."""
+    measurement = read_measurement(out)
+    results = tables.evaluate_entrants(measurement, out, samples, data_dir, bar)
+    made = tables.table(results)
+    show(tables.to_json(measurement, results), as_json, lambda: [grid(*made)])
+    if write is not None:
+        page.write_table(write, out.name, measurement, samples, made)
+
+
+@main.command("curve")
+@out_option
+@click.option("--only", default="", metavar="NAME,...", help="entrants, such as ssvi-w64,vi-w64 [all]")
+@click.option("--at", default="10,20,30,40,50,60", show_default=True, metavar="A,B,...", help="minutes in the table")
+@click.option("--svg", type=click.Path(path_type=Path), help="file of the drawing [img/ beside --write, or in --out]")
+@write_option
+@json_option
+def curve_command(out: Path, only: str, at: str, svg: Path | None, write: Path | None, as_json: bool) -> None:
+    """Draw the validation accuracy against the minutes of training, and print it at some of the minutes."""
+    measurement = read_measurement(out)
+    names = [name.strip() for name in only.split(",") if name.strip()]
+    found = curves.progress_of(measurement, out, names)
+    made = curves.table(found, values_of("--at", at, float, "minutes such as 10,20,30"))
+    file = svg or (out / "curve.svg" if write is None else write.parent / "img" / f"{out.name}.svg")
+    page.write_svg(file, curves.drawing(found))
+    click.echo(f"drawing: {file}", err=True)
+    show(to_plain(found), as_json, lambda: [grid(*made)])
+    if write is not None:
+        page.write_curve(write, out.name, measurement, file, made)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,213 @@
+"""The comparison at equal time: its epochs, its plan, its measurement, its table and its curve."""
+
+import json
+import runpy
+import xml.etree.ElementTree as ET
+from pathlib import Path
+
+import pytest
+import torch
+from click.testing import CliRunner
+
+from ssvi.training.machine import Machine
+from ssvi.training.recipe import RecipeError
+from ssvi.training.run import finish
+from ssvi.training.run_folder import RunError
+from ssvi.training.start import start
+
+EXPERIMENTS = Path(__file__).parent.parent.parent / "experiments"
+TINY = 'data = "digits"\nmodel = "mlp"\nexamples = 256\nbatch_size = 32\nevery = 4\nthreads = 1\n'
+
+
+@pytest.fixture(autouse=True)
+def on_path(monkeypatch):
+    monkeypatch.syspath_prepend(str(EXPERIMENTS))
+
+
+@pytest.fixture(autouse=True)
+def same_threads_afterwards():
+    threads = torch.get_num_threads()
+    yield
+    torch.set_num_threads(threads)
+
+
+@pytest.fixture
+def recipe(tmp_path):
+    file = tmp_path / "tiny.toml"
+    file.write_text(TINY)
+    return str(file)
+
+
+def run(*arguments: str):
+    return CliRunner().invoke(runpy.run_path(str(EXPERIMENTS / "equal_time.py"))["main"], arguments)
+
+
+def measured(recipe: str, **seconds_per_step: float):
+    """A measurement with 8 steps per epoch; the entrants are named method_width."""
+    from equal.entrants import Entrant
+    from equal.speed import Measurement, Speed
+
+    names = [(name.rpartition("_"), seconds) for name, seconds in seconds_per_step.items()]
+    speeds = tuple(Speed(Entrant(method, int(width)), 8, seconds) for (method, _, width), seconds in names)
+    return Measurement(recipe, "2026-01-01", Machine(threads=1), 0.0, 10, 5, speeds)
+
+
+def test_epochs_are_the_budget_over_the_seconds_of_an_epoch_rounded_and_at_least_one():
+    from equal.plan import epochs_within, fits
+
+    budgets = {100.0: 10, 96.0: 10, 94.0: 9, 25.0: 3, 24.0: 2, 6.0: 1, 3.0: 1}
+    assert {budget: epochs_within(budget, 10.0) for budget in budgets} == budgets
+    assert fits(10.0, 10.0)
+    assert not fits(9.0, 10.0), "6 and 9 seconds are less than one epoch"
+
+
+def test_an_epoch_has_its_share_of_the_updates_of_gamma():
+    from equal.entrants import Entrant
+    from equal.measuring import Turns
+    from equal.speed import Speed
+
+    assert Speed(Entrant("ssvi", 32), 400, 0.5, 2.0, 0.01).seconds_per_epoch == 400 * 0.5 + 4 * 2.0
+    turns = Turns(Entrant("ssvi", 32), 400, 0.01, lambda: None, lambda: None)
+    speed = turns.speed({"ssvi-w32": 5.0, "ssvi-w32 with an update": 7.0}, steps=10)
+    assert (speed.seconds_per_step, speed.seconds_per_update) == (0.5, 2.0)
+    assert turns.speed({"ssvi-w32": 5.0, "ssvi-w32 with an update": 4.9}, steps=10).seconds_per_update == 0.0
+
+
+def test_the_plan_gives_every_entrant_the_time_of_the_first(recipe, tmp_path):
+    from equal.plan import plan
+
+    runs = plan(measured(recipe, ssvi_16=0.5, vi_8=2.0, deterministic_64=0.25), 10, [0, 3], 1, tmp_path)
+    epochs = {"ssvi-w16": 10, "vi-w8": 3, "deterministic-w64": 20}  # 2.5 epochs of vi are 3
+    assert {run.name: run.epochs for run in runs} == {f"{k}-seed{s}": v for s in (0, 3) for k, v in epochs.items()}
+    assert [run.name for run in runs][:3] == [f"{name}-seed0" for name in epochs], "the first seed comes first"
+    assert [(run.recipe.width, run.density) for run in runs[:3]] == [(16, 0.05), (8, None), (64, None)]
+
+
+def test_entrants_from_a_list_and_from_a_file(recipe, tmp_path):
+    from equal.entrants import DEFAULT, parse_entrants
+
+    assert [entrant.name for entrant in parse_entrants("ssvi:32, vi:16")] == ["ssvi-w32", "vi-w16"]
+    assert len(parse_entrants(DEFAULT)) == 10
+    file = tmp_path / "entrants.toml"
+    file.write_text('[[entrant]]\nmethod = "ssvi"\nwidth = 8\ntag = "denser"\ndensity = 0.5\nlr = 0.3\n')
+    (entrant,) = parse_entrants(str(file))
+    made = entrant.recipe(recipe, epochs=2)
+    assert entrant.name == "ssvi-w8-denser"
+    assert (made.width, made.values["density"], made.lr, made.epochs) == (8, 0.5, 0.3, 2)
+
+
+@pytest.mark.parametrize(("text", "why"), [("ssvi", "METHOD:WIDTH"), ("vi:8,vi:8", "there twice")])
+def test_wrong_entrants_are_refused(text, why):
+    from equal.entrants import parse_entrants
+
+    with pytest.raises(RecipeError, match=why):
+        parse_entrants(text)
+
+
+def test_an_entrant_cannot_have_epochs_of_its_own(tmp_path):
+    from equal.entrants import parse_entrants
+
+    file = tmp_path / "entrants.toml"
+    file.write_text('[[entrant]]\nmethod = "vi"\nwidth = 8\nepochs = 3\n')
+    with pytest.raises(RecipeError, match="epochs cannot be set"):
+        parse_entrants(str(file))
+
+
+def test_measuring_has_one_update_of_gamma_in_each_turn_of_one_side(recipe, monkeypatch):
+    from equal.entrants import parse_entrants
+    from equal.measuring import measure
+    from ssvi.inference.subspace import Subspace
+
+    updates, step = [], Subspace.step
+    monkeypatch.setattr(Subspace, "step", lambda self: updates.append(step(self)) or updates[-1])
+    measurement = measure(recipe, parse_entrants("ssvi:8,deterministic:8"), threads=1, steps=3, turns=2, data_dir=None)
+    ssvi, deterministic = measurement.speeds
+    assert [update is not None for update in updates] == [False, False, True] * 4  # two turns warm up
+    assert (ssvi.updates_per_step, deterministic.updates_per_step) == (0.75 / 4, 0.0)
+    assert ssvi.steps_per_epoch == deterministic.steps_per_epoch == 8
+    assert ssvi.seconds_per_step > 0
+
+
+def test_speeds_come_back_from_their_file_and_are_not_replaced_beside_runs(recipe, tmp_path):
+    from equal.plan import refuse_new_speeds
+    from equal.speed import read_measurement, write_measurement
+
+    out, measurement = tmp_path / "out", measured(recipe, ssvi_16=0.5)
+    with pytest.raises(RunError, match="measure --out"):
+        read_measurement(out)
+    write_measurement(out, measurement)
+    assert read_measurement(out) == measurement
+    refuse_new_speeds(out)
+    (out / "vi-w8-seed0").mkdir()
+    (out / "vi-w8-seed0" / "recipe.toml").write_text(TINY)
+    with pytest.raises(RunError, match="another --out"):
+        refuse_new_speeds(out)
+
+
+@pytest.fixture
+def trained(recipe, tmp_path):
+    """A folder with finished runs of the first two of four entrants: 2 epochs of 8 x 15 s, and 4 of 8 x 7.5 s."""
+    from equal.plan import plan
+    from equal.speed import write_measurement
+
+    out = tmp_path / "out"
+    measurement = measured(recipe, ssvi_8=15.0, deterministic_16=7.5, vi_16=15.0, vi_64=60.0)
+    write_measurement(out, measurement)
+    for planned in plan(measurement, 2, [0], 1, out)[:2]:
+        begun = start(planned.recipe, planned.path)
+        begun.train()
+        finish(begun)
+    return out
+
+
+def test_the_table_of_two_finished_runs(trained, tmp_path):
+    page = tmp_path / "page.md"
+    result = run("table", "--out", str(trained), "--samples", "2", "--write", str(page), "--json")
+    assert result.exit_code == 0, result.output
+    entrants = json.loads(result.stdout)["entrants"]
+    assert [(e["epochs"], e["minutes"], e["fits"]) for e in entrants[:2]] == [(2, 4.0, True), (4, 4.0, True)]
+    accuracy = json.loads((trained / "deterministic-w16-seed0" / "result.json").read_text())["accuracy"]
+    assert entrants[1]["summary"]["mean"]["accuracy"] == pytest.approx(accuracy)
+    head, _, *rows = [line.strip("| ").split(" | ") for line in page.read_text().splitlines() if line.startswith("|")]
+    assert head == ["entrant", "accuracy", "NLL", "ECE (Guo)", "epochs", "minutes", "live weights", "seeds"]
+    assert [row[0] for row in rows][:2] == ["SSVI, density 0.05, width 8", "deterministic, width 16"]
+    assert rows[1][1] == f"{accuracy:.2%}"
+    assert [row[4:6] for row in rows[:3]] == [["2", "4.0"], ["4", "4.0"], ["-", "-"]]
+    assert rows[3][4] == "- (one takes 8.0 min: longer than the time)"
+
+
+def test_the_curve_has_the_accuracies_of_the_log_at_the_measured_minutes(trained, tmp_path):
+    page = tmp_path / "docs" / "page.md"
+    result = run("curve", "--out", str(trained), "--at", "0.5,2,3.9,4", "--write", str(page), "--json")
+    assert result.exit_code == 0, result.output
+    ours, plain = json.loads(result.stdout)
+    log = (trained / "deterministic-w16-seed0" / "metrics.jsonl").read_text().splitlines()
+    accuracies = [json.loads(line)["validation"]["accuracy"] for line in log]
+    assert plain["points"] == [[1.0 * (i + 1), accuracy] for i, accuracy in enumerate(accuracies)]
+    assert [minutes for minutes, _ in ours["points"]] == [2.0, 4.0]
+    *_, row = [line.strip("| ").split(" | ") for line in page.read_text().splitlines() if line.startswith("|")]
+    assert row == ["deterministic-w16", "-", *(f"{accuracies[i]:.2%}" for i in (1, 2, 3)), "1"]
+    assert "(img/out.svg)" in page.read_text()
+    drawing = ET.parse(page.parent / "img" / "out.svg")
+    assert len(drawing.findall(".//{http://www.w3.org/2000/svg}polyline")) == 2
+
+
+def test_only_known_entrants_are_drawn(trained):
+    result = run("curve", "--out", str(trained), "--only", "rigl-w8")
+    assert result.exit_code == 1
+    assert "take some of ssvi-w8" in result.output
+
+
+def test_train_trains_what_is_missing_and_refuses_other_epochs(recipe, tmp_path):
+    from equal.speed import write_measurement
+
+    out = tmp_path / "out"
+    write_measurement(out, measured(recipe, deterministic_8=0.5))
+    for _ in range(2):
+        result = run("train", "--out", str(out), "--minutes", "0.13", "--seeds", "0")  # 7.8 s: two epochs of 4 s
+        assert result.exit_code == 0, result.output
+        assert "1 of 1 runs are finished" in result.output
+    assert len((out / "deterministic-w8-seed0" / "metrics.jsonl").read_text().splitlines()) == 2
+    other = run("train", "--out", str(out), "--epochs", "3", "--seeds", "1")
+    assert other.exit_code == 1
+    assert "epochs=2 (now 3)" in other.output
