@@ -142,8 +142,8 @@ def test_settings_of_other_methods_are_passed_over_in_files_and_refused_as_chang
 
 
 def test_another_method_takes_over_the_values_that_it_shares():
-    recipe = Recipe().replace(density=0.2, lr=0.3).replace(method="rigl")
-    assert (recipe.settings.density, recipe.lr, recipe.method) == (0.2, 0.3, "rigl")
+    recipe = Recipe().replace(density=0.2, lr=0.7).replace(method="rigl")
+    assert (recipe.settings.density, recipe.lr, recipe.method) == (0.2, 0.7, "rigl")
     assert "prior_sigma" not in recipe.values
 
 
@@ -159,8 +159,8 @@ def test_another_method_takes_over_a_chosen_learning_rate_and_not_a_default_one(
     assert (Recipe().lr, point.lr) == (methods.about("ssvi").lr, methods.about("rigl").lr)
     assert point.replace(method="ssvi") == Recipe()
     assert point.replace(epochs=3).lr == point.lr
-    assert Recipe().replace(lr=0.3).replace(method="rigl").lr == 0.3
-    assert point.replace(method="ssvi", lr=0.3).lr == 0.3
+    assert Recipe().replace(lr=0.7).replace(method="rigl").lr == 0.7
+    assert point.replace(method="ssvi", lr=0.7).lr == 0.7
 
 
 def test_the_warm_up_of_the_learning_rate_is_not_that_of_beta():

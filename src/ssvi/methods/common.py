@@ -184,5 +184,5 @@ def grid(**choices: tuple[Any, ...]) -> list[dict[str, Any]]:
 
 
 BAYESIAN_TRIALS = grid(lr=(0.05, 0.1), beta_max=(0.03, 0.1, 0.3))
-POINT_TRIALS = grid(lr=(0.02, 0.05, 0.1), weight_decay=(0.0, 5e-4))
+POINT_TRIALS = grid(lr=(0.05, 0.1), weight_decay=(0.0, 5e-4, 5e-3))
 PRUNED_TRIALS = grid(prune_scope=("layer", "global"), beta_max=(0.1, 0.3, 1.0))

@@ -81,7 +81,4 @@ def optimizer(job: Job[NaturalGradients], net: nn.Module) -> tuple[Optimizer, sc
     return ivon, schedules.warmed_up(schedules.cosine(1.0, steps=job.steps), steps=rise)
 
 
-TRIALS = [
-    *grid(lr=(0.2, 0.4), prior_sigma=(0.5, 1.0)),
-    *grid(lr=(0.2,), prior_sigma=(0.5, 1.0), temperature=(0.2,)),
-]
+TRIALS = grid(lr=(0.2, 0.5), temperature=(1.0, 0.3, 0.1))
