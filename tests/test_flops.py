@@ -18,7 +18,7 @@ def test_flops_of_resnet18_are_the_known_ones():
     dense = ssvi.to_bnn(net, 1.0)
     assert ssvi.flops.training(dense, x, steps=10, batch_size=128) == 2 * 6 * forward * 1280
     assert ssvi.flops.training(dense, x, steps=10, batch_size=128, one_theta=True) == 2 * 3 * forward * 1280
-    sparse = ssvi.to_bnn(net, 0.05, keep_dense=("conv1",))
+    sparse = ssvi.to_bnn(net, 0.05, keep_dense=("conv1",), allocation=ssvi.allocation.same_density)
     assert ssvi.flops.inference(sparse, x) / ssvi.flops.inference(net, x) == pytest.approx(0.05303, abs=1e-5)
     stem = 64 * 27 * 32**2
     update = 2 * 128 * (forward - stem)

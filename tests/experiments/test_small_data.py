@@ -31,7 +31,7 @@ def run(*arguments: str):
 
 
 SMALL = ("--tasks", "digits-150", "--seeds", "0,1", "--densities", "0.5", "--validation")
-LEARNS = ("--set", "prior_sigma=1.0", "--set", "epochs=40")
+LEARNS = ("--set", "h0=0.5", "--set", "epochs=40")
 
 
 def test_the_posterior_learns_and_the_table_has_a_row_for_each_method(tmp_path):

@@ -13,7 +13,20 @@ from ssvi.training import model_file as saving
 from ssvi.training.run_folder import RunFolder
 
 FLAGS = ["--epochs", "2", "--model", "mlp", "--width", "24", "--batch-size", "64", "--every", "4", "--density", "0.2"]
-QUIET = ["--sigma-init", "1e-12", "--keep-dense", "", "--removal", "abs_mu", "--beta-max", "0", "--threads", "1"]
+QUIET = [
+    "--method",
+    "ssvi-lrt",
+    "--sigma-init",
+    "1e-12",
+    "--keep-dense",
+    "",
+    "--removal",
+    "abs_mu",
+    "--beta-max",
+    "0",
+    "--threads",
+    "1",
+]
 
 
 def torchrun(processes: int, *args: str) -> subprocess.CompletedProcess:

@@ -167,12 +167,12 @@ def test_a_point_uses_no_random_numbers_and_has_no_rho(kernel):
 @pytest.mark.parametrize("density", [0.1, 1.0])
 def test_a_point_stores_an_index_and_a_number_for_each_live_weight(density):
     bnn = ssvi.to_bnn(mlp(), density, point=True)
-    for _, layer in ssvi.layers(bnn):
-        p = layer.posterior
+    points = [layer.posterior for _, layer in ssvi.layers(bnn)]
+    assert sum(p.s for p in points) == round(density * sum(p.d for p in points))
+    for p in points:
         stored = [*p.parameters(), *p.buffers()]
         assert sum(t.numel() for t in stored) == 2 * p.s
         assert sum(t.numel() * t.element_size() for t in stored) == 8 * p.s
-        assert p.s == round(density * p.d)
 
 
 @pytest.mark.parametrize("kernel", ["dense", "auto"])

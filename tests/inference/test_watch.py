@@ -66,7 +66,7 @@ def test_healthy_training_by_local_reparameterisation_is_told_nothing():
 
 def test_healthy_training_by_ivon_is_told_nothing():
     bnn, (x, y) = mlp(1.0, prior_sigma=1.0), digits(400)
-    optimizer = ssvi.IVON(bnn, train_size=400)
+    optimizer = ssvi.IVON(bnn, 0.2, train_size=400, h0=0.5, rest_lr=0.1)
     for _ in range(201):  # a warning is an error in these tests
         batch = torch.randint(400, (50,))
         with optimizer.sampled():
@@ -78,7 +78,7 @@ def test_healthy_training_by_ivon_is_told_nothing():
 
 def small() -> nn.Module:
     torch.manual_seed(0)
-    return ssvi.to_bnn(nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 3)), 1.0)
+    return ssvi.to_bnn(nn.Sequential(nn.Linear(4, 8), nn.Linear(8, 3)), 1.0, prior_sigma=0.1)
 
 
 @torch.no_grad()

@@ -31,7 +31,7 @@ COMMANDS = {
     ),
     "demo": (
         "ssvi.cli.demo:demo_command",
-        "Two minutes, offline: SSVI at 95 % sparsity against dense variational inference on handwritten digits.",
+        "Two minutes, offline: plain training, dense variational inference and SSVI at 95 % sparsity on handwritten digits.",
     ),
     "doctor": (
         "ssvi.cli.installation:doctor_command",

@@ -58,7 +58,11 @@ class SampledBound:
         self.terms = Terms(0.0, 0.0, temperature)
 
     def __call__(self, nll: Tensor) -> Tensor:
-        """nll + temperature KL / N, of which only the first term has a gradient; the optimiser has that of the other."""
+        """nll + temperature KL / N, of which only the first term has a gradient; the optimiser has that of the other.
+
+        At temperature 1 this is what its steps descend. At another one they descend it for a prior whose variance is
+        multiplied by the temperature.
+        """
         with torch.no_grad():
             divergence = kl(self.net)
         self.terms = Terms(nll.item(), divergence.item(), self.temperature)
