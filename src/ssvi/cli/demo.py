@@ -36,7 +36,7 @@ SAMPLES = 10
 @click.option(
     "--epochs",
     type=click.IntRange(min=1),
-    default=80,
+    default=30,
     show_default=True,
     help="passes over the training images, for each network",
 )
