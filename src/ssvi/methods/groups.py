@@ -81,14 +81,20 @@ class Allocation(Settings):
 
 
 @dataclass(frozen=True)
-class Posterior(Conversion):
-    """A Gaussian posterior and its prior."""
+class Prior(Conversion):
+    """The prior of a Gaussian posterior."""
 
     prior_sigma: str | float = setting(
         default_of(to_bnn, "prior_sigma"),
         "standard deviation of the prior, or 'fan-in': by the live weights per output",
         word_or_positive(FAN_IN),
     )
+
+
+@dataclass(frozen=True)
+class Posterior(Prior):
+    """A Gaussian posterior and its prior."""
+
     sigma_init: str | float = setting(
         default_of(to_bnn, "sigma_init"),
         "start of every sigma, or 'fan-in': a share of the size of the layer's mu",

@@ -13,26 +13,20 @@ from ssvi import schedules
 from ssvi.inference.ivon import IVON
 from ssvi.inference.loss import Terms
 from ssvi.methods.common import grid
-from ssvi.methods.groups import Conversion
+from ssvi.methods.groups import Prior
 from ssvi.methods.job import Job, Loss
-from ssvi.methods.settings import POSITIVE, at_least, default_of, setting, share, word_or_number, word_or_positive
+from ssvi.methods.settings import POSITIVE, at_least, default_of, setting, share, word_or_number
 from ssvi.nn.convert import to_bnn
 from ssvi.nn.layers import kl
-from ssvi.nn.starts import FAN_IN
 
 LR: float = default_of(IVON, "lr")
 """The learning rate of a recipe that names none."""
 
 
 @dataclass(frozen=True)
-class NaturalGradients(Conversion):
+class NaturalGradients(Prior):
     """A Gaussian posterior, its prior, and its natural gradients."""
 
-    prior_sigma: str | float = setting(
-        default_of(to_bnn, "prior_sigma"),
-        "standard deviation of the prior, or 'fan-in': by the live weights per output",
-        word_or_positive(FAN_IN),
-    )
     h0: float = setting(0.0, "start of the curvature h; 0 takes it from the start of sigma", at_least(0))
     b2: float = setting(
         default_of(IVON, "betas")[1], "share of the curvature kept in a step", share("h", high_open=True)
