@@ -8,10 +8,11 @@ With the mean negative log-likelihood l of a batch, N training examples and the 
     g_hat = dl/dtheta                        h_hat = g_hat eps / sigma, an estimate of the diagonal of the Hessian
     g <- b1 g + (1 - b1) g_hat
     h <- b2 h + (1 - b2) h_hat + (1 - b2)^2 (h - h_hat)^2 / (2 (h + delta))
-    mu <- mu - lr (g / (1 - b1^t) + delta mu) / (h + delta)
+    mu <- mu - lr (g / (1 - b1^t) + delta mu) / (min(h, H_STEP) + delta)
 
 The last term of h keeps h + delta positive for every h_hat. With temperature 1 the steps descend the bound itself, KL and
-prior included, so there is no beta to choose.
+prior included, so there is no beta to choose. The bound on h in the last line is ours: it does not move the point where the
+steps end, and lets a network start with a small sigma, so a large h, without short steps.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from ssvi.inference import distributed
-from ssvi.inference.ivon_settings import check_numbers, h_of, parameter_groups
+from ssvi.inference.ivon_settings import H_STEP, check_numbers, h_of, parameter_groups
 from ssvi.inference.loss import check_train_size
 from ssvi.inference.watch import BY_IVON, TrainingWatch
 from ssvi.nn.layers import gaussians
@@ -123,10 +124,9 @@ class IVON(Optimizer):
 
         A posterior that is pinned at its mean (addition criterion 2) stays there, and its h does not change in this step.
         """
-        free = [posterior for posterior in self._posteriors.values() if not posterior.pins_at_mean]
-        before = {posterior: posterior.pinned for posterior in free}
+        before = {posterior: posterior.pinned for posterior in self._posteriors.values() if not posterior.pins_at_mean}
         try:
-            for posterior in free:
+            for posterior in before:
                 posterior.pinned = self._draw(posterior)
             yield
             self._samples += 1  # not if the block raises: its gradients are none
@@ -180,7 +180,7 @@ class IVON(Optimizer):
         if mu in self._h_hat:
             h_hat = distributed.mean_(self._h_hat[mu] / count)
             h.add_((1 - b2) * (h_hat - h) + 0.5 * (1 - b2) ** 2 * (h - h_hat) ** 2 / (h + delta))
-        direction = (g / (1 - b1 ** group["step"]) + delta * mu) / (h + delta)
+        direction = (g / (1 - b1 ** group["step"]) + delta * mu) / (h.clamp_max(H_STEP) + delta)
         mu.sub_(direction.clamp(-group["clip_radius"], group["clip_radius"]).to(mu.dtype), alpha=group["lr"])
         self._write_sigma(posterior)
 

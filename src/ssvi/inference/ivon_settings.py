@@ -14,8 +14,10 @@ from torch import Tensor, nn
 from ssvi.nn.conversion_rules import matching
 from ssvi.nn.layers import gaussians
 
-H_START = (0.1, 20.0)
-"""The range of the start of h that is taken from sigma: below it the first steps would be too long, above it too short."""
+H_START = 0.1
+"""The least start of h that is taken from sigma: below it the first steps would be too long."""
+H_STEP = 2.0
+"""The largest h by which a step divides: with more, steps would be too short where sigma starts small."""
 
 Group = dict[str, Any]
 """A parameter group of torch: "params", and the settings of their steps."""
@@ -35,8 +37,8 @@ def _check(values: Mapping[str, float], holds: Callable[[float], bool], must: st
 
 
 def h_of(sigma2: Tensor, train_size: int, delta: float) -> Tensor:
-    """The start of h that gives this sigma^2 at temperature 1, within `H_START`: a step divides by h + delta."""
-    return (1 / (train_size * sigma2) - delta).clamp(*H_START)
+    """The start of h that gives this sigma^2 at temperature 1, but at least `H_START`."""
+    return (1 / (train_size * sigma2) - delta).clamp_min(H_START)
 
 
 def parameter_groups(bnn: nn.Module, natural: Group, plain: Group, own: Mapping[str, Mapping[str, Any]]) -> list[Group]:

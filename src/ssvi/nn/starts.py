@@ -36,7 +36,7 @@ class Units:
     """At the start."""
 
 
-FREE = Units(prior=10.0, sigma=0.15)
+FREE = Units(prior=10.0, sigma=0.1)
 NORMALISED = Units(prior=2.0, sigma=0.2)
 """For layers that a normalisation follows. Both were chosen on validation examples (docs/starts.md)."""
 
