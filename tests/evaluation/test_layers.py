@@ -22,7 +22,7 @@ def test_layers_tell_what_training_made_of_them():
 
 def test_layers_tell_the_sigma_that_training_started_with():
     """By natural gradients it is 1 / sqrt(N (h0 + delta)), N delta = 1 / prior_sigma^2; else it is sigma_init."""
-    natural = FinishedRun(finished("ssvi", prior_sigma=1.0, h0=0.5))
+    natural = FinishedRun(finished("ssvi", prior_sigma=1.0, h0=0.5, temperature=1.0))
     size = len(natural.data.train) - len(natural.validation)
     start = (0.5 * size + 1) ** -0.5
     assert [row.sigma_start for row in layer_rows(natural.net)] == pytest.approx([start] * 4)

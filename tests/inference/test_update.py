@@ -96,7 +96,7 @@ def test_invariants_under_any_sequence_of_updates(
     mc_steps = data.draw(st.integers(1, every))
     candidates, grace = data.draw(st.sampled_from([None, 1, 3])), data.draw(st.integers(0, 2))
     addition = data.draw(st.sampled_from([addition, "snr"])) if mc_steps > 1 else addition
-    bnn = ssvi.to_bnn(net(), density, allocation=allocation, seed=0)
+    bnn = ssvi.to_bnn(net(), density, allocation=allocation, prior_sigma=0.1, sigma_init=0.01, mu_init="net", seed=0)
     opt = OPTIMIZERS[optimizer](bnn.parameters())
     counts = {name: layer.posterior.s for name, layer in ssvi.layers(bnn)}
     objects = [id(p) for p in bnn.parameters()]

@@ -60,7 +60,9 @@ def test_the_log_tells_what_happened(whole):
     assert log[0]["moved"] > 0
     assert log[-1]["iou"] == 1.0, "gamma is frozen in the last quarter"
     assert 0 < log[0]["iou"] < 1
-    assert {line["beta"] for line in log} == {1.0}, "natural gradients have the KL as it is"
+    assert {line["beta"] for line in log} == {SMALL.values["temperature"]}, (
+        "natural gradients multiply the KL by the temperature alone"
+    )
     assert set(log[0]["sigma_drift"]) == {"0", "4", "9", "11"}
     assert all(line["loss"] > line["nll"] for line in log)
     origin = RunFolder(whole).origin
