@@ -97,7 +97,7 @@ class Posterior(Prior):
 
     sigma_init: str | float = setting(
         default_of(to_bnn, "sigma_init"),
-        "start of every sigma, or 'fan-in': a share of the size of the layer's mu",
+        "start of every sigma, or 'fan-in': a share of the size that weights of the layer's fan-in have",
         word_or_positive(FAN_IN),
     )
     sigma_init_std: float = setting(0.0, "spread of the starts: |N(sigma_init, sigma_init_std^2)|", at_least(0))

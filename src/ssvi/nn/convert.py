@@ -52,7 +52,7 @@ def to_bnn(
         skip: names or shell patterns of layers that stay deterministic.
         allocation: "uniform", "erk" or a function (shapes, density) -> live weights per layer.
         prior_sigma: the prior is N(0, prior_sigma^2) on each weight. "fan-in": what the live weights per output ask for.
-        sigma_init: every sigma starts here. "fan-in": a share of the size of the layer's mu.
+        sigma_init: every sigma starts here. "fan-in": a share of the size that weights of this fan-in have.
         mu_init: "fan-in" starts mu at the network's own weights, larger by sqrt(d / s) in sparse layers that no
             normalisation follows; "net" at the weights as they are; a number is the standard deviation of a fresh Gaussian.
         sigma_map: "exp", in which sigma learns, or "softplus", the authors' choice.
