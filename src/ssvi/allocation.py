@@ -15,7 +15,7 @@ Allocation = Callable[[Sequence[Shape], float], list[int]]
 
 
 def uniform(shapes: Sequence[Shape], density: float) -> list[int]:
-    """The same density in every layer, but one live weight per output and per input at least."""
+    """The same density in every layer, but as many live weights as it has outputs, or inputs, at least."""
     sizes = [math.prod(shape) for shape in shapes]
     total = round(density * sum(sizes))
     return _share_out([density * d for d in sizes], sizes, total, _floors(shapes, total))
@@ -33,8 +33,8 @@ def same_density(shapes: Sequence[Shape], density: float) -> list[int]:
 def erk(shapes: Sequence[Shape], density: float) -> list[int]:
     """Erdos-Renyi-kernel: density_l proportional to (sum of dims) / (product of dims), never above 1 (Evci 2020).
 
-    Layers that would exceed density 1 are made dense, and the rest is shared among the others again. Every layer has one
-    live weight per output and per input at least.
+    Layers that would exceed density 1 are made dense, and the rest is shared among the others again. Every layer has
+    as many live weights as it has outputs, or inputs, at least.
     """
     sizes = [math.prod(shape) for shape in shapes]
     total = round(density * sum(sizes))

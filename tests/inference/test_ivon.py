@@ -77,10 +77,9 @@ def test_step_for_step_against_an_independent_dense_reference():
         h_hat = g_hat * (theta - m) / sigma**2
         g = b1 * g + (1 - b1) * g_hat
         h = b2 * h + (1 - b2) * h_hat + 0.5 * (1 - b2) ** 2 * (h - h_hat) ** 2 / (h + delta)
-        m = m - lr * (g / (1 - b1**t) + delta * m) / (h.clamp(max=2.0) + delta)
+        m = m - lr * (g / (1 - b1**t) + delta * m) / (h + delta)
         torch.testing.assert_close(bnn.mu.detach(), m)
         torch.testing.assert_close(bnn.sigma.detach(), 1 / (n / temperature * (h + delta)).sqrt())
-    assert h.min() < 2 < h.max(), "both sides of the bound of a step are seen"
 
 
 def test_h_is_the_diagonal_of_the_hessian():

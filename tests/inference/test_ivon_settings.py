@@ -133,3 +133,49 @@ def test_autocast_trains_float32_parameters_like_float32():
     exact, rounded = last
     assert not torch.equal(exact, rounded), "autocast was not in effect"
     torch.testing.assert_close(rounded, exact, rtol=0.05, atol=0.02)
+
+
+def test_a_batch_that_is_dropped_leaves_nothing_behind():
+    nets = []
+    for dropped in (False, True):
+        bnn, (x, y) = network(), batch()
+        optimizer = ssvi.IVON(bnn, train_size=len(x))
+        if dropped:
+            with optimizer.sampled():
+                (100 * F.cross_entropy(bnn(x), y)).backward()
+            optimizer.zero_grad()
+        torch.manual_seed(5)
+        step(bnn, optimizer)
+        nets.append((bnn[0].mu.detach(), optimizer.state[bnn[0].mu]["h"]))
+    assert torch.equal(nets[0][0], nets[1][0])
+    assert torch.equal(nets[0][1], nets[1][1])
+
+
+def test_a_small_sigma_at_the_start_does_not_mean_short_steps():
+    """The start of h above 2 has no part in the steps; an h0 that the user gives has."""
+    moved = {}
+    for name, h0 in (("from sigma", None), ("given", 400.0)):
+        bnn = ssvi.to_bnn(nn.Linear(6, 3, bias=False), 1.0, sigma_init=0.005, seed=0)
+        optimizer = ssvi.IVON(bnn, 0.1, train_size=100, h0=h0)
+        torch.testing.assert_close(optimizer.state[bnn.mu]["h"].mean().item(), 400.0, rtol=1e-2, atol=0.0)
+        with torch.no_grad():
+            before = bnn.mu.clone()
+        torch.manual_seed(0)
+        with optimizer.sampled():
+            bnn(torch.ones(4, 6)).sum(1).mean().backward()
+        optimizer.step()
+        moved[name] = (bnn.mu - before).norm().item()
+    assert moved["from sigma"] == pytest.approx(200 * moved["given"], rel=0.05)
+
+
+def test_a_large_curvature_takes_over_in_the_steps():
+    """Where h grows by itself, steps divide by it, however small sigma was at the start."""
+    bnn = ssvi.to_bnn(nn.Linear(6, 3, bias=False), 1.0, sigma_init=0.005, seed=0)
+    optimizer = ssvi.IVON(bnn, 0.1, train_size=100, betas=(0.0, 0.9))
+    before = bnn.mu.detach().clone()
+    optimizer.state[bnn.mu]["h"].fill_(5000.0)
+    bnn.mu.grad = torch.ones_like(bnn.mu)
+    optimizer.step()
+    start = 0.9 * optimizer.state[bnn.mu]["excess"]
+    delta = 1 / (100 * bnn.posterior.prior_sigma**2)
+    torch.testing.assert_close(before - bnn.mu.detach(), 0.1 * (1 + delta * before) / (5000.0 - start + delta))

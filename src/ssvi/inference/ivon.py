@@ -8,11 +8,11 @@ With the mean negative log-likelihood l of a batch, N training examples and the 
     g_hat = dl/dtheta                        h_hat = g_hat eps / sigma, an estimate of the diagonal of the Hessian
     g <- b1 g + (1 - b1) g_hat
     h <- b2 h + (1 - b2) h_hat + (1 - b2)^2 (h - h_hat)^2 / (2 (h + delta))
-    mu <- mu - lr (g / (1 - b1^t) + delta mu) / (min(h, H_STEP) + delta)
+    mu <- mu - lr (g / (1 - b1^t) + delta mu) / (h + delta)
 
 The last term of h keeps h + delta positive for every h_hat. With temperature 1 the steps descend the bound itself, KL and
-prior included, so there is no beta to choose. The bound on h in the last line is ours: it does not move the point where the
-steps end, and lets a network start with a small sigma, so a large h, without short steps.
+prior included, so there is no beta to choose. One thing is ours: where h starts from a small sigma, and so far above the
+curvature, a step divides by the h that would have come from a start at `H_STEP`.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from ssvi.inference import distributed
-from ssvi.inference.ivon_settings import H_STEP, check_numbers, h_of, parameter_groups
+from ssvi.inference.ivon_settings import H_STEP, check_numbers, parameter_groups, start_of_h
 from ssvi.inference.loss import check_train_size
 from ssvi.inference.watch import BY_IVON, TrainingWatch
 from ssvi.nn.layers import gaussians
@@ -45,22 +45,19 @@ class IVON(Optimizer):
 
     Several `with` blocks before a step are several thetas, whose gradients are averaged; several backward passes in one
     block are parts of one batch, whose gradients are added up, so divide each loss by their number. After a step the
-    network holds mu and sigma, so `predict`, `summary`, `kl` and `save` need not know how it was trained. `Subspace` takes
-    it as any other optimiser: a fresh weight starts with the mean h of its layer.
+    network holds mu and sigma, so `predict`, `summary`, `kl` and `save` need not know how it was trained. In an update of
+    `Subspace` a fresh weight starts with the mean h of its layer.
 
     Args:
         bnn: a network from `to_bnn`.
         train_size: N, the number of examples in the training set.
         lr: of the natural gradient; torch's schedulers change it. 0.1 to 0.5, with a warm-up and a cosine to 0.
-        h0: the start of h. By default it is what gives every layer the sigma that it has: the start by fan-in of
-            `to_bnn`, or what an earlier training has found.
+        h0: the start of h; None: what gives a layer the sigma that it has, but at least `H_START` (then sigma is smaller).
         betas: b1 of the momentum and b2 of the curvature.
         temperature: 1 is the bound; below 1 is a cold posterior, likelihood and prior to the power 1 / temperature.
         clip_radius: no weight moves by more than lr times this in a step.
-        rest_lr: learning rate of the parameters that are not Bayesian: biases, normalisation, deterministic layers.
-        rest_momentum: their momentum.
-        groups: names or shell patterns of layers with an lr, betas or clip_radius of their own, for example
-            {"head*": {"lr": 0.05}}. Each is one of torch's parameter groups.
+        rest_lr, rest_momentum: of the parameters that are not Bayesian: biases, normalisation, deterministic layers.
+        groups: patterns of layers with an lr, betas or clip_radius of their own: {"head*": {"lr": 0.05}}, for example.
     """
 
     def __init__(
@@ -95,12 +92,8 @@ class IVON(Optimizer):
             wide = torch.promote_types(mu.dtype, torch.float32)
             posterior.rho.requires_grad_(False)  # sigma is written after every step, and has no gradient
             sigma2 = posterior.sigma2.detach().to(wide)
-            h = (
-                h_of(sigma2 / temperature, train_size, self._delta(posterior))
-                if h0 is None
-                else torch.full_like(sigma2, h0)
-            )
-            self.state[mu] = {"g": torch.zeros_like(mu, dtype=wide), "h": h}
+            h, excess = start_of_h(sigma2 / temperature, train_size, self._delta(posterior), h0)
+            self.state[mu] = {"g": torch.zeros_like(mu, dtype=wide), "h": h, "excess": excess}
             self._h0[mu] = h.mean().item()
             posterior.sigma_init.copy_(self.sigma(posterior).mean())  # what reports call the start of sigma
             self._write_sigma(posterior)
@@ -165,10 +158,14 @@ class IVON(Optimizer):
             for parameter in group["params"]:
                 if parameter.grad is not None:
                     move(parameter, group)
-        self._h_hat, self._samples = {}, 0
         self.zero_grad()
         self._watch.step()
         return loss
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        """Forget the gradients since the last step, and the estimates of the curvature that came with them."""
+        super().zero_grad(set_to_none)
+        self._h_hat, self._samples = {}, 0
 
     def _natural_step(self, mu: nn.Parameter, group: dict[str, Any]) -> None:
         """The formulas of the module, for one layer."""
@@ -180,7 +177,10 @@ class IVON(Optimizer):
         if mu in self._h_hat:
             h_hat = distributed.mean_(self._h_hat[mu] / count)
             h.add_((1 - b2) * (h_hat - h) + 0.5 * (1 - b2) ** 2 * (h - h_hat) ** 2 / (h + delta))
-        direction = (g / (1 - b1 ** group["step"]) + delta * mu) / (h.clamp_max(H_STEP) + delta)
+        start = b2 ** group["step"] * self.state[mu]["excess"]
+        direction = (g / (1 - b1 ** group["step"]) + delta * mu) / (
+            torch.maximum(h - start, h.clamp_max(H_STEP)) + delta
+        )
         mu.sub_(direction.clamp(-group["clip_radius"], group["clip_radius"]).to(mu.dtype), alpha=group["lr"])
         self._write_sigma(posterior)
 

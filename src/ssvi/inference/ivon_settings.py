@@ -9,6 +9,7 @@ import math
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import torch
 from torch import Tensor, nn
 
 from ssvi.nn.conversion_rules import matching
@@ -17,7 +18,7 @@ from ssvi.nn.layers import gaussians
 H_START = 0.1
 """The least start of h that is taken from sigma: below it the first steps would be too long."""
 H_STEP = 2.0
-"""The largest h by which a step divides: with more, steps would be too short where sigma starts small."""
+"""Where the h by which a step divides starts at most: with more, steps would be too short where sigma starts small."""
 
 Group = dict[str, Any]
 """A parameter group of torch: "params", and the settings of their steps."""
@@ -36,9 +37,16 @@ def _check(values: Mapping[str, float], holds: Callable[[float], bool], must: st
             raise ValueError(f"{name}={value!r} must be {must}")
 
 
-def h_of(sigma2: Tensor, train_size: int, delta: float) -> Tensor:
-    """The start of h that gives this sigma^2 at temperature 1, but at least `H_START`."""
-    return (1 / (train_size * sigma2) - delta).clamp_min(H_START)
+def start_of_h(sigma2: Tensor, train_size: int, delta: float, h0: float | None) -> tuple[Tensor, Tensor]:
+    """The start of h, and what of it has no part in the steps.
+
+    That is `h0` and nothing; or, if it is None, the h that gives this sigma^2 at temperature 1, but at least `H_START`, and
+    how far it is above `H_STEP` on average.
+    """
+    if h0 is not None:
+        return torch.full_like(sigma2, h0), sigma2.new_zeros(())
+    h = (1 / (train_size * sigma2) - delta).clamp_min(H_START)
+    return h, (h.mean() - H_STEP).clamp_min(0)
 
 
 def parameter_groups(bnn: nn.Module, natural: Group, plain: Group, own: Mapping[str, Mapping[str, Any]]) -> list[Group]:

@@ -52,10 +52,10 @@ BY_GRADIENTS = Remedies(
     ),
 )
 BY_IVON = Remedies(
-    bound="Lower lr, or raise h0.",
+    bound="Lower lr.",
     collapse=(
-        "Raise h0; choose a prior_sigma that fits the size of trained weights; use more data for each weight (more "
-        "examples, or a lower density); or lower temperature, which makes it a cold posterior and not the exact bound."
+        "Give IVON an h0 (1, for example); choose a prior_sigma that fits the size of trained weights; use more data for "
+        "each weight (more examples, or a lower density); or lower temperature, which makes it a cold posterior and not the exact bound."
     ),
 )
 

@@ -6,7 +6,7 @@ size of a signal through ReLUs (He et al. 2015). Of d weights with the right siz
     mu = sqrt(d / s) * w                             on the support of the network's weight w
 
 unless a normalisation follows, which takes the scale out. At density 1 mu is w to the bit. With r, the root mean square
-of sqrt(d / s) * w, prior and sigma start in proportion:
+of sqrt(d / s) * w (of mu, if the user says where it starts), prior and sigma start in proportion:
 
     prior_sigma = max(prior * sqrt(2 / n), r)        a network that is trained already is not pulled to zero
     sigma_init  = min(sigma * sqrt(2 / n), r / 2)    nor lost in noise: at density 1 it is r / 4 at most

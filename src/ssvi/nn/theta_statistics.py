@@ -113,7 +113,8 @@ def in_use(statistics: Fitted, row: int) -> Iterator[None]:
     before = {norm: (norm.running_mean, norm.running_var) for norm in statistics if not norm.training}
     try:
         for norm in before:
-            norm.running_mean, norm.running_var = statistics[norm].mean[row], statistics[norm].var[row]
+            of_thetas = statistics[norm]
+            norm.running_mean, norm.running_var = of_thetas.mean[row].clone(), of_thetas.var[row].clone()
         yield
     finally:
         for norm, (mean, var) in before.items():

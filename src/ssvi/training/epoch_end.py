@@ -116,8 +116,8 @@ def _check_sigma(name: str, posterior: SparseGaussian) -> None:
     if highest_snr < DEAD:
         raise TrainingError(
             f"layer {name!r} is dead: no |mu|/sigma exceeds {highest_snr:.2g}, it passes noise only; "
-            "raise h0 or lower beta_max (the one that the method has), raise prior_sigma or density, or name the layer in "
-            "keep_dense"
+            "set h0 (1, for example) or lower beta_max (the one that the method has), raise prior_sigma or density, or name "
+            "the layer in keep_dense"
         )
 
 
