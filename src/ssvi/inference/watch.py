@@ -55,7 +55,8 @@ BY_IVON = Remedies(
     bound="Lower lr.",
     collapse=(
         "Give IVON an h0 (1, for example); choose a prior_sigma that fits the size of trained weights; use more data for "
-        "each weight (more examples, or a lower density); or lower temperature, which makes it a cold posterior and not the exact bound."
+        "each weight (more examples, or a lower density); or lower temperature, which makes it "
+        "a cold posterior and not the exact bound."
     ),
 )
 
