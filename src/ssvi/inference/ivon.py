@@ -178,9 +178,8 @@ class IVON(Optimizer):
             h_hat = distributed.mean_(self._h_hat[mu] / count)
             h.add_((1 - b2) * (h_hat - h) + 0.5 * (1 - b2) ** 2 * (h - h_hat) ** 2 / (h + delta))
         start = b2 ** group["step"] * self.state[mu]["excess"]
-        direction = (g / (1 - b1 ** group["step"]) + delta * mu) / (
-            torch.maximum(h - start, h.clamp_max(H_STEP)) + delta
-        )
+        divisor = torch.maximum(h - start, h.clamp_max(H_STEP)) + delta
+        direction = (g / (1 - b1 ** group["step"]) + delta * mu) / divisor
         mu.sub_(direction.clamp(-group["clip_radius"], group["clip_radius"]).to(mu.dtype), alpha=group["lr"])
         self._write_sigma(posterior)
 
