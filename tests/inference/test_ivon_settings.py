@@ -179,3 +179,23 @@ def test_a_large_curvature_takes_over_in_the_steps():
     start = 0.9 * optimizer.state[bnn.mu]["excess"]
     delta = 1 / (100 * bnn.posterior.prior_sigma**2)
     torch.testing.assert_close(before - bnn.mu.detach(), 0.1 * (1 + delta * before) / (5000.0 - start + delta))
+
+
+def test_a_saved_state_keeps_its_precision():
+    """A bfloat16 h would not move any more: a step changes it by one part in ten thousand."""
+
+    def made() -> tuple[nn.Module, ssvi.IVON]:
+        bnn = ssvi.to_bnn(nn.Linear(6, 3).bfloat16(), 0.5, prior_sigma=0.5, sigma_init=0.05, seed=0)
+        return bnn, ssvi.IVON(bnn, train_size=100)
+
+    (bnn, optimizer), (other, loaded) = made(), made()
+    x = torch.randn(4, 6, generator=torch.Generator().manual_seed(0)).bfloat16()
+    with optimizer.sampled():
+        bnn(x).float().square().mean().backward()
+    optimizer.step()
+    loaded.load_state_dict(optimizer.state_dict())
+    for key, value in optimizer.state[bnn.mu].items():
+        copied = loaded.state[other.mu][key]
+        assert copied.dtype == torch.float32
+        assert torch.equal(copied, value)
+        assert copied.data_ptr() != value.data_ptr()

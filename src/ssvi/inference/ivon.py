@@ -27,7 +27,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from ssvi.inference import distributed
-from ssvi.inference.ivon_settings import H_STEP, check_numbers, parameter_groups, start_of_h
+from ssvi.inference.ivon_settings import H_STEP, check_numbers, keep_precision, parameter_groups, start_of_h
 from ssvi.inference.loss import check_train_size
 from ssvi.inference.watch import BY_IVON, TrainingWatch
 from ssvi.nn.layers import gaussians
@@ -113,7 +113,7 @@ class IVON(Optimizer):
 
     @contextmanager
     def sampled(self) -> Iterator[None]:
-        """Inside, theta is one draw from q, and every backward pass adds to the estimate of the curvature.
+        """Inside, theta is one draw from q, and backward passes estimate the curvature.
 
         A posterior that is pinned at its mean (addition criterion 2) stays there, and its h does not change in this step.
         """
@@ -128,10 +128,7 @@ class IVON(Optimizer):
                 posterior.pinned = pinned
 
     def _draw(self, posterior: SparseGaussian) -> Tensor:
-        """theta = mu + sigma eps. When its gradient g arrives, g eps / sigma is added to h_hat.
-
-        That happens in each process, with its own eps and before the gradients are averaged.
-        """
+        """theta = mu + sigma eps. Its gradient g adds g eps / sigma to h_hat, in each process before g is averaged."""
         mu, sigma = posterior.mu, self.sigma(posterior)
         eps = torch.randn_like(sigma)
 
@@ -166,6 +163,11 @@ class IVON(Optimizer):
         """Forget the gradients since the last step, and the estimates of the curvature that came with them."""
         super().zero_grad(set_to_none)
         self._h_hat, self._samples = {}, 0
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        """Go on from a saved state. g and h keep their precision; torch would give them that of mu."""
+        super().load_state_dict(state_dict)
+        keep_precision(self, state_dict)
 
     def _natural_step(self, mu: nn.Parameter, group: dict[str, Any]) -> None:
         """The formulas of the module, for one layer."""

@@ -1,4 +1,4 @@
-"""The settings of IVON: their limits, and the parameter groups that hold them.
+"""The settings of IVON: their limits, the start of its state, and the parameter groups that hold them.
 
 mu of each layer moves by natural gradients, and everything else by SGD beside them.
 """
@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.optim import Optimizer
 
 from ssvi.nn.conversion_rules import matching
 from ssvi.nn.layers import gaussians
@@ -47,6 +48,15 @@ def start_of_h(sigma2: Tensor, train_size: int, delta: float, h0: float | None) 
         return torch.full_like(sigma2, h0), sigma2.new_zeros(())
     h = (1 / (train_size * sigma2) - delta).clamp_min(H_START)
     return h, (h.mean() - H_STEP).clamp_min(0)
+
+
+def keep_precision(optimizer: Optimizer, saved: Mapping[str, Any]) -> None:
+    """Give the state of each parameter the values of a saved state as they are, on the device of the parameter."""
+    numbers = [number for group in saved["param_groups"] for number in group["params"]]
+    parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+    for number, parameter in zip(numbers, parameters, strict=True):
+        values = saved["state"].get(number, {})
+        optimizer.state[parameter].update({key: value.to(parameter.device, copy=True) for key, value in values.items()})
 
 
 def parameter_groups(bnn: nn.Module, natural: Group, plain: Group, own: Mapping[str, Mapping[str, Any]]) -> list[Group]:

@@ -76,6 +76,13 @@ def dense_gaussian(job: Job[Posterior]) -> nn.Module:
     return gaussian(job.settings, job.fresh(), 1.0)
 
 
+def at_density(job: Job[Any], gaussian: Callable[..., nn.Module]) -> nn.Module:
+    """The posteriors that `gaussian` makes, at the density of the recipe."""
+    settings, net = job.settings, job.fresh()
+    where = {"keep_dense": dense_names(settings, net), "allocation": settings.allocation}
+    return gaussian(settings, net, settings.density, **where)
+
+
 def gaussian(settings: Posterior, net: nn.Module, density: float, **where: Any) -> nn.Module:
     """Gaussian posteriors at this density; `where` says which layers stay dense, and how weights are allocated."""
     bnn = to_bnn(

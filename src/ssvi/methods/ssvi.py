@@ -10,6 +10,7 @@ the method `ssvi-lrt`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from torch import nn
 from torch.optim import Optimizer
@@ -32,16 +33,7 @@ class Settings(Selection, NaturalGradients, Allocation, Support):
 
 
 epochs = common.as_asked
-
-
-def network(job: Job[Settings]) -> nn.Module:
-    """Gaussian posteriors at the density of the recipe."""
-    settings, net = job.settings, job.fresh()
-    return natural.gaussian(
-        settings, net, settings.density, keep_dense=common.dense_names(settings, net), allocation=settings.allocation
-    )
-
-
+network = partial(common.at_density, gaussian=natural.gaussian)
 loss = natural.loss
 optimizer = natural.optimizer
 

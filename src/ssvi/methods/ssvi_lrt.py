@@ -8,6 +8,7 @@ step the weakest weights leave the support and the most useful ones come in (Alg
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 from torch import nn
 from torch.optim import Optimizer
@@ -30,16 +31,7 @@ class Settings(Criteria, Bound, SpreadDescent, Posterior, Allocation, Support):
 
 
 epochs = common.as_asked
-
-
-def network(job: Job[Settings]) -> nn.Module:
-    """Gaussian posteriors at the density of the recipe."""
-    settings, net = job.settings, job.fresh()
-    return common.gaussian(
-        settings, net, settings.density, keep_dense=common.dense_names(settings, net), allocation=settings.allocation
-    )
-
-
+network = partial(common.at_density, gaussian=common.gaussian)
 loss = common.bound
 optimizer = common.spread_descent
 

@@ -73,7 +73,9 @@ def _splits(recipe: Recipe, data: DataSet) -> tuple[Split, Split]:
     """The images for training and for validation. The latter do not depend on how many of the others are used."""
     train, validation = data.split_validation(recipe.validation, recipe.seed)
     if recipe.examples > len(train):
-        raise RecipeError(f"examples={recipe.examples} are more than the {len(train)} that validation leaves")
+        raise RecipeError(
+            f"examples={recipe.examples} are more than the {len(train)} that validation leaves: take fewer, or 0 for all"
+        )
     if 0 < recipe.examples < len(train):
         _, train = train.split(recipe.examples / len(train), recipe.seed)
     return train, validation
