@@ -24,13 +24,13 @@ from ssvi.training.records import without_defaults
 @run_argument
 @run_options
 def evaluate_command(
-    run: Path, samples: int, seed: int, data_dir: Path | None, threads: int | None, as_json: bool
+    run: Path, samples: int, seed: int, data_dir: Path | None, threads: int | None, device: str, as_json: bool
 ) -> None:
     """Quality of the predictions of RUN on its test images, with intervals; and what the network costs.
 
     The result is stored in RUN as evaluation.json.
     """
-    finished = open_run(run, data_dir, threads)
+    finished = open_run(run, data_dir, threads, device)
     evaluation = evaluate_run(finished, samples, seed, bar)
     finished.write("evaluation.json", evaluation)
     show(without_defaults(evaluation), as_json, lambda: [_quality(str(run), evaluation), _cost(evaluation.cost)])
@@ -45,7 +45,7 @@ def evaluate_command(
 )  # fmt: skip
 @run_options
 def ood_command(
-    run: Path, names: tuple[str, ...], samples: int, seed: int, data_dir: Path | None, threads: int | None,
+    run: Path, names: tuple[str, ...], samples: int, seed: int, data_dir: Path | None, threads: int | None, device: str,
     as_json: bool,
 ) -> None:  # fmt: skip
     """Does the uncertainty of RUN show which images belong to none of its classes?
@@ -53,7 +53,7 @@ def ood_command(
     AUROC, AUPR and FPR at 95 % TPR of three scores; out-of-distribution images are the positive class. The results are
     stored in RUN as ood-NAME.json.
     """
-    finished = open_run(run, data_dir, threads)
+    finished = open_run(run, data_dir, threads, device)
     results = evaluate_ood(finished, names, samples, seed, bar)
     for name, result in results.items():
         finished.write(file_name(name), result)
@@ -68,14 +68,14 @@ def ood_command(
 @run_options
 def corrupt_command(
     run: Path, images: int | None, no_cache: bool, download: bool, samples: int, seed: int, data_dir: Path | None,
-    threads: int | None, as_json: bool,
+    threads: int | None, device: str, as_json: bool,
 ) -> None:  # fmt: skip
     """Quality of RUN under the 15 common corruptions at 5 severities.
 
     The images are those of the published CIFAR-10-C or CIFAR-100-C where the data folder has them; else they are
     generated, and cached there. The result is stored in RUN as corruption.json.
     """
-    finished = open_run(run, data_dir, threads)
+    finished = open_run(run, data_dir, threads, device)
     result = evaluate_corruption(
         finished, samples, seed, images=images, cache=not no_cache, download=download, track=bar
     )

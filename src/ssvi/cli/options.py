@@ -12,6 +12,7 @@ import torch
 
 from ssvi import methods
 from ssvi.evaluation import FinishedRun
+from ssvi.training.device import device_of
 from ssvi.training.recipe import COMMON, Recipe, RecipeError, all_fields, fields_of
 from ssvi.training.recipe_files import load
 
@@ -35,6 +36,7 @@ _RUN_OPTIONS = (
     click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="seed of the samples"),
     data_dir_option,
     click.option("--threads", type=click.IntRange(min=1), help="CPU threads [as in the recipe]"),
+    click.option("--device", default="cpu", show_default=True, help="where the network runs: cpu, cuda, cuda:1, mps"),
     json_option,
 )
 
@@ -46,9 +48,10 @@ def run_options(command: Callable[..., Any]) -> Callable[..., Any]:
     return command
 
 
-def open_run(path: Path, data_dir: Path | None = None, threads: int | None = None) -> FinishedRun:
-    """The finished run in this folder; torch then uses as many threads as its recipe says, or `threads`."""
+def open_run(path: Path, data_dir: Path | None = None, threads: int | None = None, device: str = "cpu") -> FinishedRun:
+    """The finished run in this folder, on a device; torch then uses as many threads as its recipe says, or `threads`."""
     run = FinishedRun(path, data_dir)
+    run.net.to(device_of(device))
     if count := threads or run.recipe.threads:
         torch.set_num_threads(count)
     return run

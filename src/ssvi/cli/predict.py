@@ -29,7 +29,7 @@ from ssvi.training.records import to_plain, without_defaults
 @run_options
 def predict_command(
     run: Path, images: tuple[Path, ...], limit: float | None, samples: int, seed: int, data_dir: Path | None,
-    threads: int | None, as_json: bool,
+    threads: int | None, device: str, as_json: bool,
 ) -> None:  # fmt: skip
     """What RUN says of image files, and of all images in folders: class, probability, uncertainty, or "don't know".
 
@@ -37,7 +37,7 @@ def predict_command(
     few such images). Above a threshold the answer is "don't know". The threshold is stored in RUN as threshold.json: of
     the validation images that RUN gets right, 95 % are answered.
     """
-    finished = open_run(run, data_dir, threads)
+    finished = open_run(run, data_dir, threads, device)
     chosen = Threshold(limit) if limit is not None else threshold(finished, samples, seed, bar)
     decisions = answer(finished, images, chosen.entropy, samples, seed, bar)
     show(_plain(chosen, decisions), as_json, lambda: _tables(chosen.entropy, decisions))

@@ -18,7 +18,7 @@ from ssvi.report import write_report
 @run_options
 def report_command(
     runs: tuple[Path, ...], out: Path | None, samples: int, seed: int, data_dir: Path | None, threads: int | None,
-    as_json: bool,
+    device: str, as_json: bool,
 ) -> None:  # fmt: skip
     """One self-contained HTML page about one RUN, or several side by side; and the same as Markdown, a model card.
 
@@ -26,7 +26,7 @@ def report_command(
     none of `ood`, that on noise is. The default of --out is report.html in RUN, and for several runs
     report-A-B.html in the current folder.
     """
-    finished = [open_run(path, data_dir, threads) for path in runs]
+    finished = [open_run(path, data_dir, threads, device) for path in runs]
     target = out or (
         runs[0] / "report.html" if len(runs) == 1 else Path(f"report-{'-'.join(r.name for r in finished)}.html")
     )

@@ -19,8 +19,9 @@ from ssvi.cli.tables import two_columns
 from ssvi.inference import distributed
 from ssvi.kernels.native.allocator import tune_malloc
 from ssvi.training.progress import EpochLine
-from ssvi.training.recipe import RecipeError
+from ssvi.training.recipe import Recipe, RecipeError
 from ssvi.training.run import Run, finish
+from ssvi.training.run_folder import RunFolder
 from ssvi.training.start import resume, start
 from ssvi.training.tensorboard import TensorBoard
 
@@ -48,16 +49,20 @@ def train_command(
     go on.
     """
     given = {name: value for name, value in flags.items() if value is not None}
-    distributed.start()
     tune_malloc()
     if resume_from is not None:
         run = _resumed(resume_from, given, sparsity, data_dir)
     else:
-        run = start(resolve(recipe, given, sparsity), out or _new_folder(recipe), data_dir)
+        run = _started(resolve(recipe, given, sparsity), out or _new_folder(recipe), data_dir)
     _train(run, as_json, tensorboard)
     if distributed.rank() == 0:
         _end(run, as_json)
     distributed.leave()
+
+
+def _started(recipe: Recipe, out: Path, data_dir: Path | None) -> Run:
+    distributed.start(recipe.device)
+    return start(recipe, out, data_dir)
 
 
 def _resumed(folder: Path, given: dict[str, Any], sparsity: float | None, data_dir: Path | None) -> Run:
@@ -66,6 +71,7 @@ def _resumed(folder: Path, given: dict[str, Any], sparsity: float | None, data_d
         raise RecipeError(
             f"--resume goes on with the run's own recipe: leave out {', '.join('--' + c for c in changed)}"
         )
+    distributed.start(RunFolder(folder).recipe.device)
     run, damaged = resume(folder, data_dir)
     for line in damaged:
         click.echo(f"warning: {line}; an older checkpoint is used", err=True)

@@ -31,7 +31,8 @@ class Weights:
 def cost(run: FinishedRun, samples: int) -> Cost:
     """Weights, bytes, FLOPs and seconds of a run."""
     epochs = run.folder.metrics()
-    x = torch.zeros(1, run.about.channels, run.about.size, run.about.size)
+    device = next(run.net.parameters()).device
+    x = torch.zeros(1, run.about.channels, run.about.size, run.about.size, device=device)
     network = last_network(run.net)
     layers = flops.per_layer(network, x)
     steps = run.recipe.epochs * (epochs[-1].step // len(epochs)) if epochs else 0  # of one network

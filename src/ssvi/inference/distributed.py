@@ -15,10 +15,13 @@ import torch.distributed as dist
 from torch import Tensor
 
 
-def start() -> None:
-    """Join the other processes if torchrun started this one: by gloo on CPUs, by nccl on GPUs."""
+def start(device: str = "cpu") -> None:
+    """Join the other processes if torchrun started this one. Numbers on CPUs travel by gloo, those on GPUs by nccl.
+
+    The device is what the user chose, and not what the machine has: nccl is no help to networks that stay on the CPU.
+    """
     if int(os.environ.get("WORLD_SIZE", "1")) > 1 and not dist.is_initialized():
-        dist.init_process_group("nccl" if torch.cuda.is_available() else "gloo")
+        dist.init_process_group("cpu:gloo,cuda:nccl" if device.startswith("cuda") else "gloo")
 
 
 def leave() -> None:

@@ -11,6 +11,7 @@ from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+import torch
 from torch import nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR
@@ -88,6 +89,8 @@ class Method(Protocol):
         """The settings that tuning tries."""
 
 
+CPU = torch.device("cpu")
+
 MEMBERS = (
     "ABOUT", "Settings", "epochs", "network", "loss", "optimizer", "after_step", "end_of_epoch", "resume", "product",
     "TRIALS",
@@ -95,9 +98,12 @@ MEMBERS = (
 """The names of the members, in the order that every method keeps."""
 
 
-def begin(method: Method, job: Job[Any]) -> Training[Any]:
-    """Make everything that trains, in the order in which one needs the other."""
-    net = method.network(job)
+def begin(method: Method, job: Job[Any], device: torch.device = CPU) -> Training[Any]:
+    """Make everything that trains, in the order in which one needs the other.
+
+    The network is made on the CPU, so that a seed gives the same one on every device, and moved before anything holds it.
+    """
+    net = method.network(job).to(device)
     loss = method.loss(job, net)
     optimizer, share = method.optimizer(job, net)
     # the members of an ensemble are trained one after the other, each by the whole schedule

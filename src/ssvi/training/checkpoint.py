@@ -14,17 +14,18 @@ from ssvi.inference import distributed
 from ssvi.methods.base import Method
 from ssvi.methods.job import Training
 from ssvi.training import model_file, posterior_facts
+from ssvi.training.device import random_state, set_random_state
 from ssvi.training.progress import Progress
 from ssvi.training.run_folder import RunError, RunFolder
 
 
 def save(folder: RunFolder, training: Training[Any], progress: Progress) -> Path:
     """Write a checkpoint, whole or not at all; the first process writes for all of them."""
-    random = distributed.gather(torch.get_rng_state())
+    random = {place: distributed.gather(random_state(device)) for place, device in _generators(training.net).items()}
     if distributed.rank() > 0:
         return folder.path
     priors = posterior_facts.priors(training.net)
-    state = {"parts": training.state_dict(), "priors": priors, "progress": asdict(progress), "rng": random}
+    state = {"parts": training.state_dict(), "priors": priors, "progress": asdict(progress), **random}
     try:
         return folder.save_checkpoint(progress.step, state)
     except OSError as error:
@@ -46,10 +47,17 @@ def restore(folder: RunFolder, method: Method, training: Training[Any]) -> tuple
         raise RunError(
             f"{folder.path}: the checkpoint is of another network than recipe.toml: put back the recipe of the run ({error})"
         ) from error
-    torch.set_rng_state(state["rng"][distributed.rank()])
+    for place, device in _generators(training.net).items():
+        set_random_state(device, state[place][distributed.rank()])
     if distributed.rank() == 0:
         folder.forget_epochs_from(progress.epoch)
     return progress, damaged
+
+
+def _generators(net: nn.Module) -> dict[str, torch.device]:
+    """Where random numbers come from, by their name in a checkpoint: the CPU, and the device of the network."""
+    device = next(net.parameters()).device
+    return {"rng": torch.device("cpu")} | ({} if device.type == "cpu" else {"device_rng": device})
 
 
 @dataclass(frozen=True)

@@ -63,8 +63,9 @@ def _validate(net: nn.Module, batches: Batches) -> Validation | None:
 
 def _flops(training: Training[Any], progress: Progress, batches: Batches) -> int:
     """FLOPs of the epoch, counted by the network at its end."""
+    x = batches.split.x[:1].to(next(training.net.parameters()).device, torch.float32)
     return flops.training(
-        training.net, batches.split.x[:1].float(), steps=len(batches), batch_size=batches.batch_size,
+        training.net, x, steps=len(batches), batch_size=batches.batch_size,
         updates=progress.dense_gradients, proposals=progress.proposals, one_theta=training.one_theta,
     )  # fmt: skip
 

@@ -60,6 +60,7 @@ class Recipe:
         at_least(0),
     )
     seed: int = setting(0, "of everything random", Rule(lambda v: 0 <= v < 2**63, "0 or more, and below 2^63"))
+    device: str = setting("cpu", "where the network is trained: cpu, cuda, cuda:1, mps")
     threads: int = setting(0, "CPU threads; 0 leaves torch's choice", at_least(0))
     checkpoint_steps: int = setting(
         0, "a checkpoint every so many steps besides that of each epoch; 0: none", at_least(0)

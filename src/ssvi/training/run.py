@@ -63,6 +63,11 @@ class Run:
         return self.training.net
 
     @property
+    def device(self) -> torch.device:
+        """Where the network is."""
+        return next(self.net.parameters()).device
+
+    @property
     def done(self) -> bool:
         """Whether every epoch is trained."""
         return self.progress.epoch >= self.recipe.all_epochs
@@ -89,7 +94,7 @@ class Run:
         pace = Pace(steps, self.recipe.batch_size, first=self.progress.step % steps)
         self.net.train()
         for x, y in self.batches.epoch(self.progress.epoch, pace.first):
-            self.step(x, y)
+            self.step(x.to(self.device), y.to(self.device))
             on_step(pace.numbers(self.progress, self.training))
             if self.progress.step % steps == 0:
                 break  # the end of the epoch saves, below
@@ -150,7 +155,7 @@ def finish(run: Run) -> Evaluation | None:
     recipe, data = run.recipe, run.data
     torch.manual_seed(recipe.seed)
     try:
-        net = run.method.product(run.training)
+        net = run.method.product(run.training).to(run.device)
     except ValueError as error:  # a density or threshold that leaves nothing of a layer
         raise RecipeError(str(error)) from error
     _fit_batchnorm(run, net)

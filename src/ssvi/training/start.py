@@ -17,6 +17,7 @@ from ssvi.methods.job import Job
 from ssvi.nn import models
 from ssvi.training import checkpoint, epoch_end
 from ssvi.training.checkpoint import StateFolder
+from ssvi.training.device import device_of
 from ssvi.training.progress import Progress
 from ssvi.training.recipe import AUGMENTATIONS, Recipe, RecipeError
 from ssvi.training.run import Run
@@ -52,6 +53,7 @@ def resume(out: str | Path, data_dir: str | Path | None = None) -> tuple[Run, li
 
 def _make(folder: RunFolder, recipe: Recipe, data_dir: str | Path | None) -> Run:
     """The run at its beginning. The order of the random draws is part of the format of a run."""
+    device = device_of(recipe.device)
     if recipe.threads:
         torch.set_num_threads(recipe.threads)
     data = load(recipe.data, data_dir)
@@ -60,7 +62,7 @@ def _make(folder: RunFolder, recipe: Recipe, data_dir: str | Path | None) -> Run
     batches = _batches(recipe, data, train)
     method = methods.get(recipe.method)
     try:
-        training = begin(method, _job(folder, recipe, data, train, len(batches)))
+        training = begin(method, _job(folder, recipe, data, train, len(batches), device), device)
     except ValueError as error:  # the library's own words: they name the argument, the value and the remedy
         raise RecipeError(str(error)) from error
     forward = distributed.parallel(training.net)
@@ -89,7 +91,9 @@ def _batches(recipe: Recipe, data: DataSet, train: Split) -> Batches:
     )  # fmt: skip
 
 
-def _job(folder: RunFolder, recipe: Recipe, data: DataSet, train: Split, steps_per_epoch: int) -> Job[Any]:
+def _job(
+    folder: RunFolder, recipe: Recipe, data: DataSet, train: Split, steps_per_epoch: int, device: torch.device
+) -> Job[Any]:
     """What the method is told of this run."""
     _, channels, size, _ = data.train.x.shape
 
@@ -97,7 +101,7 @@ def _job(folder: RunFolder, recipe: Recipe, data: DataSet, train: Split, steps_p
         return models.build(recipe.model, classes=len(data.classes), channels=channels, size=size, width=recipe.width)
 
     def inputs() -> Iterator[Tensor]:
-        return (x for x, _ in data.batches(train, recipe.batch_size, seed=recipe.seed))
+        return (x.to(device) for x, _ in data.batches(train, recipe.batch_size, seed=recipe.seed))
 
     return Job(
         settings=recipe.settings, lr=recipe.lr, epochs=recipe.epochs, per_epoch=recipe.per_epoch, seed=recipe.seed,
