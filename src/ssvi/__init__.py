@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ssvi import allocation, baselines, criteria, flops, kernels, metrics, schedules
+    from ssvi.hub import from_pretrained, push_to_hub, save_pretrained
     from ssvi.inference.evaluate import Evaluation, evaluate
     from ssvi.inference.ivon import IVON
     from ssvi.inference.loss import ELBO
@@ -42,6 +43,7 @@ __all__ = [
     "evaluate",
     "fit_batchnorm",
     "flops",
+    "from_pretrained",
     "kernels",
     "kl",
     "layers",
@@ -50,14 +52,17 @@ __all__ = [
     "metrics",
     "predict",
     "predict_samples",
+    "push_to_hub",
     "sample",
     "save",
+    "save_pretrained",
     "schedules",
     "summary",
     "to_bnn",
 ]
 
 _HOME = {
+    "hub": ("from_pretrained", "push_to_hub", "save_pretrained"),
     "inference.ivon": ("IVON",),
     "inference.loss": ("ELBO",),
     "inference.evaluate": ("Evaluation", "evaluate"),
