@@ -48,6 +48,7 @@ class Recipe:
     augment: str = setting("none", "'none', 'crop-flip' or 'crop'", one_of(AUGMENTATIONS))
     model: str = setting("lenet", "mlp, lenet, resnet18, resnet20, or your own as package.module:function")
     width: int = setting(0, "width of the network; 0 is its usual one", at_least(0))
+    pretrained: str = setting("", "trained weights to start from: a run folder, a model file, .safetensors or .pt")
     method: str = setting("ssvi", f"{', '.join(methods.NAMES)}, or a module of your own")
     epochs: int = setting(80, "passes over the training set", at_least(1))
     batch_size: int = setting(64, "examples per step", at_least(1))

@@ -18,6 +18,7 @@ from ssvi.nn import models
 from ssvi.training import checkpoint, epoch_end
 from ssvi.training.checkpoint import StateFolder
 from ssvi.training.device import device_of
+from ssvi.training.pretrained import start_from
 from ssvi.training.progress import Progress
 from ssvi.training.recipe import AUGMENTATIONS, Recipe, RecipeError
 from ssvi.training.run import Run
@@ -27,6 +28,8 @@ from ssvi.training.run_folder import RunError, RunFolder
 def start(recipe: Recipe, out: str | Path, data_dir: str | Path | None = None) -> Run:
     """A new run in the folder `out`."""
     _check_processes(recipe)
+    if recipe.pretrained:  # to be found from every folder
+        recipe = recipe.replace(pretrained=str(Path(recipe.pretrained).absolute()))
     folder = RunFolder(out)
     folder.refuse_a_second_run()
     run = _make(folder, recipe, data_dir)
@@ -98,7 +101,8 @@ def _job(
     _, channels, size, _ = data.train.x.shape
 
     def fresh() -> nn.Module:
-        return models.build(recipe.model, classes=len(data.classes), channels=channels, size=size, width=recipe.width)
+        net = models.build(recipe.model, classes=len(data.classes), channels=channels, size=size, width=recipe.width)
+        return start_from(net, recipe.pretrained) if recipe.pretrained else net
 
     def inputs() -> Iterator[Tensor]:
         return (x.to(device) for x, _ in data.batches(train, recipe.batch_size, seed=recipe.seed))
