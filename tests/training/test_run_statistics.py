@@ -10,6 +10,7 @@ import ssvi
 from ssvi.evaluation import FinishedRun
 from ssvi.nn.theta_statistics import fitted, stored
 from ssvi.training import recipe_files
+from ssvi.training.start import start
 
 SMALL = recipe_files.load("digits").replace(epochs=1, width=4, batch_size=128, validation=0.5)
 
@@ -38,6 +39,13 @@ def test_they_can_be_left_out_and_change_nothing_else(tmp_path):
     before, state = without.net.state_dict(), with_them.net.state_dict()
     assert before
     assert all(torch.equal(value, state[key]) for key, value in before.items())
+
+
+def test_they_are_of_images_like_those_of_the_training(tmp_path):
+    """Images that are shifted and padded have other means than the images as they are, and so have the activations."""
+    run = start(SMALL.replace(augment="crop"), tmp_path / "run")
+    seen = [x for x, _ in run.batches.epoch(0)]
+    assert all(torch.equal(x, y) for x, y in zip(run.training.job.inputs(), seen, strict=False))
 
 
 def test_networks_without_batchnorm_store_nothing(tmp_path):

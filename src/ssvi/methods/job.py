@@ -48,7 +48,7 @@ class Job(Generic[S_co]):
     fresh: Callable[[], nn.Module]
     """Makes a plain network with new random weights."""
     inputs: Callable[[], Iterator[Tensor]]
-    """Goes once through the training images."""
+    """Goes once through the training images, augmented as in training."""
     states: States
 
     @property

@@ -105,7 +105,8 @@ def _job(
         return start_from(net, recipe.pretrained) if recipe.pretrained else net
 
     def inputs() -> Iterator[Tensor]:
-        return (x.to(device) for x, _ in data.batches(train, recipe.batch_size, seed=recipe.seed))
+        augment = AUGMENTATIONS[recipe.augment]  # BatchNorm's statistics must be of images like those of the training
+        return (x.to(device) for x, _ in data.batches(train, recipe.batch_size, seed=recipe.seed, augment=augment))
 
     return Job(
         settings=recipe.settings, lr=recipe.lr, epochs=recipe.epochs, per_epoch=recipe.per_epoch, seed=recipe.seed,
