@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ssvi.errors import UserError
-from ssvi.nn.at_theta import as_pinned, at_theta
+from ssvi.nn.at_theta import at_theta
 from ssvi.nn.random_tensor import at_sample, is_random
 from ssvi.nn.theta_statistics import Fitted, fitted
 
@@ -124,8 +124,7 @@ def draw_probabilities(net: nn.Module, x: Tensor, samples: int = 5, seed: int = 
     if isinstance(net, Mixture):
         return net.each(x)
     if not is_random(net):
-        with as_pinned(net):
-            return softmax(net(x)).unsqueeze(0)
+        return softmax(net(x)).unsqueeze(0)
     if statistics := fitted(net):
         return _at_each(numbered_thetas(net, samples, statistics, seed), net, x, softmax)
     generator = torch.Generator(x.device).manual_seed(seed)
