@@ -101,8 +101,9 @@ def test_a_compiled_network_follows_the_pins_in_one_graph(backend):
 def test_modules_get_their_own_modes_back_also_after_an_error():
     net = nn.Sequential(nn.Dropout(), nn.BatchNorm1d(3).eval(), nn.Linear(3, 3))
     modes = [module.training for module in net.modules()]
-    with pytest.raises(ZeroDivisionError), in_eval_mode(net):
+    with in_eval_mode(net):
         assert not any(module.training for module in net.modules())
+    with pytest.raises(ZeroDivisionError), in_eval_mode(net):
         raise ZeroDivisionError
     assert [module.training for module in net.modules()] == modes
 

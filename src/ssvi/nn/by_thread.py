@@ -20,7 +20,7 @@ class ByThread(Generic[Value]):
     """
 
     newest: Value | None
-    """The value that was set last and is still there. It is what compiled code sees: a compiler cannot ask for the thread."""
+    """The value that was set last and is still there. Compiled code sees it: a compiler cannot ask for the thread."""
 
     def __init__(self) -> None:
         self._values: dict[int, Value] = {}
