@@ -115,7 +115,7 @@ def test_mode_comes_back_after_an_error():
 @pytest.mark.parametrize("samples", [0, -1])
 def test_fewer_than_one_sample_is_an_error(samples):
     with pytest.raises(ValueError, match=f"samples={samples}"):
-        draw_probabilities(network().eval(), examples()[0], samples)
+        draw_probabilities(network().eval(), examples()[0], samples=samples)
 
 
 def test_an_empty_loader_is_an_error():

@@ -95,10 +95,10 @@ def test_an_evaluation_uses_the_thetas_with_statistics_of_their_own():
 def test_a_seed_chooses_among_them():
     bnn, x, _ = with_statistics()
     every = ssvi.predict_samples(bnn.eval(), x, 6)
-    chosen = [draw_probabilities(bnn, x, 2, seed) for seed in range(4)]
+    chosen = [draw_probabilities(bnn, x, samples=2, seed=seed) for seed in range(4)]
     assert torch.equal(torch.cat(chosen[:3]), every)
     assert torch.equal(chosen[3], chosen[0])
-    assert torch.equal(draw_probabilities(bnn, x, 4, 1), every[[4, 5, 0, 1]])
+    assert torch.equal(draw_probabilities(bnn, x, samples=4, seed=1), every[[4, 5, 0, 1]])
 
 
 def test_the_posterior_mean_is_evaluated_with_its_own_statistics_in_any_mode():

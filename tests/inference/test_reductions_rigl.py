@@ -156,8 +156,7 @@ def test_a_point_uses_no_random_numbers_and_has_no_rho(kernel):
             subspace.step()
         drawn = ssvi.predict_samples(bnn, x, 3)
     assert torch.equal(torch.get_rng_state(), state)
-    assert torch.equal(drawn[0], drawn[1])
-    assert torch.equal(drawn[0], drawn[2])
+    assert len(drawn) == 1  # there is one theta
     assert subspace.last.count > 0
     assert sorted(name for name, _ in bnn.named_parameters()) == [
         f"{layer}.{name}" for layer in "024" for name in ("bias", "posterior.mu")

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -13,7 +14,12 @@ from ssvi import metrics, plotting
 from ssvi.inference.predict import draw_probabilities
 from ssvi.plotting import Cell, ReliabilityBins, Series, Table
 
-Loader = Iterable[tuple[Tensor, Tensor]]
+LABELS = "labels"
+"""The name of the classes in a batch with names, as in Hugging Face's."""
+
+Batch = Sequence[Any] | Mapping[str, Any]
+"""(x, y), (x_1, x_2, ..., y), or a dict with the inputs by name and the classes as "labels"."""
+Loader = Iterable[Batch]
 Interval = tuple[float, float]
 
 
@@ -47,18 +53,29 @@ class Outputs:
 
 def collect(net: nn.Module, loader: Loader, samples: int = 5, seed: int = 0) -> Outputs:
     """Run a network over a loader, in eval mode; afterwards it is in the mode that it was in before."""
-    was_training, device = net.training, next((p.device for p in net.parameters()), torch.device("cpu"))
+    device = next((p.device for p in net.parameters()), torch.device("cpu"))
     drawn, labels = [], []
-    try:
-        net.eval()
-        for x, y in loader:
-            drawn.append(draw_probabilities(net, x.to(device), samples, seed).cpu())
-            labels.append(y.cpu())
-    finally:
-        net.train(was_training)
+    for batch in loader:
+        args, kwargs, y = _inputs_and_labels(batch, device)
+        drawn.append(draw_probabilities(net, *args, samples=samples, seed=seed, **kwargs).cpu())
+        labels.append(y.cpu())
     if not labels:
         raise ValueError("loader has no batch, so there is nothing to evaluate: give one with at least one (x, y)")
     return Outputs(torch.cat(drawn, 1), torch.cat(labels))
+
+
+def _inputs_and_labels(batch: Batch, device: torch.device) -> tuple[list[Any], dict[str, Any], Tensor]:
+    """Inputs by place, inputs by name, and the labels."""
+    if not isinstance(batch, Mapping):
+        *args, y = batch
+        return [_on(device, x) for x in args], {}, y
+    if LABELS not in batch:
+        raise KeyError(f"a batch has {', '.join(batch)} and no {LABELS!r}: the classes must be under {LABELS!r}")
+    return [], {name: _on(device, x) for name, x in batch.items() if name != LABELS}, batch[LABELS]
+
+
+def _on(device: torch.device, x: Any) -> Any:
+    return x.to(device) if isinstance(x, Tensor) else x
 
 
 HEADLINE: dict[str, Callable[[Tensor, Tensor], float]] = {
@@ -130,6 +147,9 @@ class Evaluation(Quality):
 
 def evaluate(net: nn.Module, loader: Loader, samples: int = 5, *, seed: int = 0) -> Evaluation:
     """Evaluate a Bayesian network with `samples` draws of theta, or a deterministic one with its one output.
+
+    A batch is (x, y), with several inputs (x_1, x_2, ..., y), or a dict with "labels" and the inputs by name (Hugging Face):
+    then the network is called as net(**inputs), and `logits` of its output are taken.
 
     Inside `with ssvi.at_mean(net):` the posterior mean is evaluated. The network is evaluated in eval mode; afterwards
     it is in the mode that it was in before. The global random number generator is not used.

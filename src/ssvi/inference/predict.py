@@ -2,92 +2,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterable
+from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ssvi.errors import UserError
-from ssvi.nn.at_theta import as_pinned, at_theta
-from ssvi.nn.random_tensor import at_sample, is_random
-from ssvi.nn.theta_statistics import Fitted, fitted
-
-Theta = AbstractContextManager[None]
-"""Inside, the network has one theta."""
-
-
-class SamplesError(UserError, ValueError):
-    """More samples of theta than BatchNorm has statistics for."""
+from ssvi.inference.compiled import taking_turns
+from ssvi.inference.inputs import SAMPLES, as_tensor, without_samples
+from ssvi.inference.links import Link, linked
+from ssvi.inference.structures import Structure, average, stacked
+from ssvi.inference.thetas import Theta, drawn_thetas, seeded_thetas
+from ssvi.nn.eval_mode import in_eval_mode
 
 
-def softmax(logits: Tensor) -> Tensor:
-    """Logits -> probabilities of the classes, computed in float32 or better."""
-    return logits.to(torch.promote_types(logits.dtype, torch.float32)).softmax(-1)
-
-
-@torch.no_grad()
 def predict_samples(
     bnn: nn.Module,
-    x: Tensor,
-    samples: int = 5,
-    *,
-    link: Callable[[Tensor], Tensor] = softmax,
+    *args: Any,
+    samples: int = SAMPLES,
+    link: Link = None,
     local: bool = False,
     generator: torch.Generator | None = None,
-) -> Tensor:
+    **kwargs: Any,
+) -> Structure:
     """p(y | x, theta_n) for theta_n ~ q: (samples, batch, classes).
 
     Each sample is one theta for the whole batch, as in the paper's evaluation. With `local=True` every activation has
-    its own noise instead (local reparameterisation, as in training). `link` maps the network's output to what is
-    averaged: softmax for classes; pass `lambda y: y` for regression. Call `bnn.eval()` first if it has BatchNorm.
+    its own noise instead (local reparameterisation, as in training). A network without random weights has one sample: a
+    deterministic one, or a Bayesian one inside `at_mean` or `at_sample`.
+
+    The network is called as `bnn(*args, **kwargs)`, in evaluation mode; afterwards every module is in the mode that it was
+    in before. Several threads may predict with one network at once. docs/prediction.md has examples.
 
     After `fit_batchnorm` theta_n is theta number n of the network, the same in every call, with BatchNorm's statistics
     for that theta. With a `generator` it is a draw from that, for which there are only the running statistics.
+
+    Args:
+        bnn: a network.
+        args: its inputs. Arrays of numpy become tensors of the network's dtype and device.
+        samples: the number of draws of theta.
+        link: from the output to what is averaged: "softmax", "sigmoid", "identity", a function of the output, or a dict of
+            these for outputs with names. By default the softmax of the output, or of its `logits`.
+        local: draw the noise of each activation in place of theta.
+        generator: of the draws of theta.
+        kwargs: more inputs, by name.
     """
+    args, samples = without_samples(bnn, args, kwargs, samples)
     _check_samples(samples)
-    if local:
-        return torch.stack([link(bnn(x)) for _ in range(samples)])
-    statistics = {} if generator is not None else fitted(bnn)
-    if statistics:
-        return _at_each(numbered_thetas(bnn, samples, statistics), bnn, x, link)
-    return _at_each((at_sample(bnn, generator) for _ in range(samples)), bnn, x, link)
-
-
-def numbered_thetas(bnn: nn.Module, samples: int, statistics: Fitted, seed: int = 0) -> Iterator[Theta]:
-    """`samples` of the K thetas of `fit_batchnorm`. Seed 0 takes the first ones, seed 1 those after them, and so on.
-
-    After the last of the K comes the first, so the sets of two seeds are different ones while K allows it.
-    """
-    known = next(iter(statistics.values())).samples
-    if samples > known:
-        raise SamplesError(
-            f"samples={samples} are more than the {known} thetas that BatchNorm has statistics for: take at most {known}, "
-            f"or compute more by fit_batchnorm(bnn, batches, samples={samples}), or by a run with samples = {samples}"
-        )
-    return (at_theta(bnn, (seed * samples + n) % known, statistics) for n in range(samples))
-
-
-def _at_each(thetas: Iterable[Theta], bnn: nn.Module, x: Tensor, link: Callable[[Tensor], Tensor]) -> Tensor:
-    """The output for each theta, (samples, batch, ...)."""
-    drawn = []
-    for theta in thetas:
-        with theta:
-            drawn.append(link(bnn(x)))
-    return torch.stack(drawn)
+    thetas = partial(drawn_thetas, bnn, samples, local, generator)
+    return _drawn(bnn, args, kwargs, thetas, link)
 
 
 def predict(
     bnn: nn.Module,
-    x: Tensor,
-    samples: int = 5,
-    *,
-    link: Callable[[Tensor], Tensor] = softmax,
+    *args: Any,
+    samples: int = SAMPLES,
+    link: Link = None,
     local: bool = False,
     generator: torch.Generator | None = None,
-) -> Tensor:
-    """p(y | x) = 1/N sum_n p(y | x, theta_n), theta_n ~ q: probabilities are averaged, not logits (Section 2)."""
-    return predict_samples(bnn, x, samples, link=link, local=local, generator=generator).mean(0)
+    **kwargs: Any,
+) -> Structure:
+    """p(y | x) = 1/N sum_n p(y | x, theta_n), theta_n ~ q: probabilities are averaged, not logits (Section 2).
+
+    Takes what `predict_samples` takes.
+    """
+    options: dict[str, Any] = {"samples": samples, "link": link, "local": local, "generator": generator}
+    return average(predict_samples(bnn, *args, **options, **kwargs))
+
+
+@torch.no_grad()
+def _drawn(
+    net: nn.Module,
+    args: Iterable[Any],
+    kwargs: dict[str, Any],
+    thetas: Callable[[], Iterable[Theta]],
+    link: Link,
+) -> Structure:
+    """The linked output for each theta, (samples, batch, ...)."""
+    call = partial(net, *(as_tensor(x, net) for x in args), **{name: as_tensor(x, net) for name, x in kwargs.items()})
+    drawn = []
+    with in_eval_mode(net), taking_turns(net):
+        for theta in thetas():
+            with theta:
+                drawn.append(linked(call(), link))
+    return stacked(drawn)
 
 
 class Mixture(nn.Module):
@@ -102,34 +101,28 @@ class Mixture(nn.Module):
         if not len(self.members):
             raise ValueError("members is empty: a mixture averages the predictions of at least one network")
 
-    def each(self, x: Tensor) -> Tensor:
+    def each(self, *args: Any, **kwargs: Any) -> Tensor:
         """p(y|x, theta_m) of every network, (members, batch, classes)."""
-        return torch.stack([softmax(member(x)) for member in self.members])
+        return torch.stack([linked(member(*args, **kwargs), None) for member in self.members])
 
-    def forward(self, x: Tensor) -> Tensor:
+    def forward(self, *args: Any, **kwargs: Any) -> Tensor:
         """log p(y|x), (batch, classes): logits whose softmax is the average probability."""
-        return self.each(x).mean(0).log()
+        return self.each(*args, **kwargs).mean(0).log()
 
 
 @torch.no_grad()
-def draw_probabilities(net: nn.Module, x: Tensor, samples: int = 5, seed: int = 0) -> Tensor:
+def draw_probabilities(net: nn.Module, *args: Any, samples: int = SAMPLES, seed: int = 0, **kwargs: Any) -> Tensor:
     """p(y|x, theta_s) for a batch, (samples, batch, classes). Every evaluation of this package draws here.
 
     The same seed gives the same thetas for every batch and every data set, so the samples are `samples` fixed networks.
-    A network without random weights has one sample: a deterministic one, or a Bayesian one inside `at_mean` or
-    `at_sample`. A mixture has one of each of its networks. After `fit_batchnorm` the seed chooses among its thetas
-    (`numbered_thetas`). Call `net.eval()` first.
+    A network without random weights has one sample, as in `predict_samples`. A mixture has one of each of its networks.
+    After `fit_batchnorm` the seed chooses among its thetas (`numbered_thetas`).
     """
     _check_samples(samples)
     if isinstance(net, Mixture):
-        return net.each(x)
-    if not is_random(net):
-        with as_pinned(net):
-            return softmax(net(x)).unsqueeze(0)
-    if statistics := fitted(net):
-        return _at_each(numbered_thetas(net, samples, statistics, seed), net, x, softmax)
-    generator = torch.Generator(x.device).manual_seed(seed)
-    return predict_samples(net, x, samples, generator=generator)
+        with in_eval_mode(net):
+            return net.each(*args, **kwargs)
+    return _drawn(net, args, kwargs, partial(seeded_thetas, net, samples, seed), None)
 
 
 def _check_samples(samples: int) -> None:

@@ -1,7 +1,8 @@
 """Kernels: (x, mu, sigma^2, support) -> y. The layers call `draw` and `fixed` here and never know which kernel ran.
 
 `dense` serves every device, dtype and layer. `native` walks the live weights alone: Linear and Conv2d in float32 on the
-CPU. By default ("auto") a rule takes the faster one; `use` overrides it.
+CPU. By default ("auto") a rule takes the faster one; `use` overrides it. Inside `torch.func` the dense kernel serves, and a
+gradient that is differentiated again (create_graph=True) is computed by torch's operators, with the same noise.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from types import ModuleType
 
+import torch
 from torch import Tensor, nn
 
 from ssvi.kernels import dense, native
@@ -87,10 +89,19 @@ def _warn_once() -> None:
         warnings.warn(f"the dense kernel serves, which saves memory but no time: {native.why_not()}", stacklevel=4)
 
 
+def _check_dtype(x: Tensor, weights: Tensor) -> None:
+    if x.dtype != weights.dtype and not torch.is_autocast_enabled(x.device.type):
+        raise TypeError(
+            f"the input of a layer is {x.dtype} and its weights are {weights.dtype}: give it x.to({weights.dtype}), "
+            f"convert the network by bnn.to({x.dtype}), or use torch.autocast"
+        )
+
+
 def draw(
     x: Tensor, mu: Tensor, sigma2: Tensor, index: Tensor, geometry: Geometry, bias: Tensor | None = None
 ) -> Tensor:
     """One y ~ N(E[y], Var[y]), every element with its own noise: `dense.draw`, by the kernel that was chosen."""
+    _check_dtype(x, mu)
     kernel = _kernel(x, geometry, index.numel())
     y: Tensor = kernel.draw(x, mu, sigma2, index, geometry, bias)
     return y
@@ -98,6 +109,7 @@ def draw(
 
 def fixed(x: Tensor, theta: Tensor, index: Tensor, geometry: Geometry, bias: Tensor | None = None) -> Tensor:
     """y = theta * x + bias for one given theta: `dense.fixed`, by the kernel that was chosen."""
+    _check_dtype(x, theta)
     kernel = _kernel(x, geometry, index.numel())
     y: Tensor = kernel.fixed(x, theta, index, geometry, bias)
     return y

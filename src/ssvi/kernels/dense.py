@@ -11,6 +11,8 @@ with mu = sigma = 0 at every position that is not in `index`.
 
 from __future__ import annotations
 
+from typing import Any
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -69,3 +71,17 @@ def noise(like: Tensor) -> Tensor:
 @noise.register_fake
 def _(like: Tensor) -> Tensor:
     return torch.empty_like(like)
+
+
+@noise.register_vmap
+def _(info: Any, in_dims: tuple[int | None], like: Tensor) -> tuple[Tensor, int | None]:
+    """Inside `torch.func.vmap`: noise of its own for each element, or the same for all, as vmap's `randomness` says."""
+    if info.randomness == "error":
+        raise RuntimeError(
+            'vmap: the layers draw noise. Take vmap(..., randomness="different") for noise of its own for each element, '
+            '"same" for one noise, or a network without noise: with ssvi.at_mean(bnn), or with ssvi.at_sample(bnn)'
+        )
+    (dim,) = in_dims
+    if dim is None:
+        return noise(like), None
+    return (noise(like.movedim(dim, 0)), 0) if info.randomness == "different" else (noise(like.select(dim, 0)), None)

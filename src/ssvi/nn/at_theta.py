@@ -8,8 +8,9 @@ from contextlib import contextmanager
 import torch
 from torch import nn
 
-from ssvi.nn.random_tensor import at_sample, pinned_at_mean, random_tensors
-from ssvi.nn.theta_statistics import Fitted, fitted, in_use
+from ssvi.nn.random_tensor import at_sample, pinned_at_mean
+from ssvi.nn.statistics_in_use import in_use
+from ssvi.nn.theta_statistics import Fitted, fitted
 
 STRIDE = 1_000_003
 """Between the seeds of two thetas of one network."""
@@ -32,18 +33,7 @@ def at_theta(bnn: nn.Module, number: int, statistics: Fitted) -> Iterator[None]:
 def at_mean(bnn: nn.Module) -> Iterator[None]:
     """Inside, theta = mu: the network is deterministic. (It is also addition criterion 2.)
 
-    After `fit_batchnorm` its BatchNorm layers have the statistics for theta = mu, if they are in eval mode.
+    After `fit_batchnorm` its BatchNorm layers have the statistics for theta = mu whenever they are in eval mode.
     """
     with pinned_at_mean(bnn), in_use(fitted(bnn), 0):
-        yield
-
-
-@contextmanager
-def as_pinned(net: nn.Module) -> Iterator[None]:
-    """Inside, BatchNorm has the statistics for theta = mu if the network is at its mean now.
-
-    For code that calls `eval()` inside `at_mean`: there the network may have been in training mode when `at_mean` began.
-    """
-    at_mu = any(tensor.pins_at_mean and tensor.pinned is None for tensor in random_tensors(net))
-    with in_use(fitted(net) if at_mu else {}, 0):
         yield

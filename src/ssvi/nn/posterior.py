@@ -100,9 +100,11 @@ class SparseGaussian(SparsePosterior):
 
     @property
     def _is_training(self) -> bool:
-        """Whether an optimiser may move rho. Not in `torch.func`, where a plain tensor has taken its place."""
+        """Whether an optimiser may move rho. Not in `torch.func`, which may have put a plain tensor in its place, and whose
+        functions must not change anything."""
         is_parameter = isinstance(self.rho, nn.Parameter) and self.rho.requires_grad
-        return is_parameter and self.training and torch.is_grad_enabled() and not torch.compiler.is_compiling()
+        is_transformed = torch.compiler.is_compiling() or torch._C._are_functorch_transforms_active()
+        return is_parameter and self.training and torch.is_grad_enabled() and not is_transformed
 
     @property
     def rho_range(self) -> tuple[Tensor, Tensor]:

@@ -3,16 +3,30 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
 
+from ssvi.nn.by_thread import ByThread
+
+
+class Pin(NamedTuple):
+    """What pins a random tensor in one thread."""
+
+    value: Tensor | None
+    at_mean: int
+
+
+_NO_PIN = Pin(None, 0)
+
 
 class RandomTensor(nn.Module, ABC):
     """A random tensor theta ~ q. `theta` is its value while it is pinned, and None while it is random.
+
+    A pin belongs to the thread that made it, as torch's `no_grad` does: in every other thread theta is random.
 
     The attributes named in `at_rest`, with the values that they have at rest, belong to a moment of a training loop and
     not to the distribution. So they are never saved, and a copy or a pickle starts at rest.
@@ -21,18 +35,35 @@ class RandomTensor(nn.Module, ABC):
     spreads: ClassVar[bool]
     """Whether q has a width. A point has none, so its theta is always its mean. Each final class sets it."""
 
-    pinned: Tensor | None
-    """The value that theta is pinned at (`at_sample`), or None."""
-    pins_at_mean: int
-    """How many `at_mean` are open around this moment: theta is its mean while there are any."""
-
     def __init__(self, **at_rest: object) -> None:
         super().__init__()
-        self._at_rest = {"pinned": None, "pins_at_mean": 0, **at_rest}
-        self.__dict__.update(self._at_rest)
+        self._at_rest = at_rest
+        self.__dict__.update(at_rest)
+        self._pins: ByThread[Pin] = ByThread()
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | self._at_rest
+        return self.__dict__ | self._at_rest | {"_pins": ByThread()}
+
+    @property
+    def pinned(self) -> Tensor | None:
+        """The value that theta is pinned at in this thread (`at_sample`), or None."""
+        return (self._pins.get() or _NO_PIN).value
+
+    @pinned.setter
+    def pinned(self, value: Tensor | None) -> None:
+        self._pin(Pin(value, self.pins_at_mean))
+
+    @property
+    def pins_at_mean(self) -> int:
+        """How many `at_mean` are open around this moment, in this thread: theta is its mean while there are any."""
+        return (self._pins.get() or _NO_PIN).at_mean
+
+    @pins_at_mean.setter
+    def pins_at_mean(self, count: int) -> None:
+        self._pin(Pin(self.pinned, count))
+
+    def _pin(self, pin: Pin) -> None:
+        self._pins.set(pin if pin.value is not None or pin.at_mean else None)
 
     @property
     @abstractmethod
@@ -46,9 +77,10 @@ class RandomTensor(nn.Module, ABC):
     @property
     def theta(self) -> Tensor | None:
         """The value that theta has now, or None where it is random."""
-        if self.pinned is not None:
-            return self.pinned
-        return None if self.spreads and not self.pins_at_mean else self.mean
+        value, at_mean = self._pins.get() or _NO_PIN
+        if value is not None:
+            return value
+        return None if self.spreads and not at_mean else self.mean
 
 
 def random_tensors(net: nn.Module) -> list[RandomTensor]:
@@ -81,8 +113,15 @@ def pinned_at_mean(bnn: nn.Module) -> Iterator[None]:
 
 @contextmanager
 def at_sample(bnn: nn.Module, generator: torch.Generator | None = None) -> Iterator[None]:
-    """Inside, theta is one draw from q, the same for every example and every call."""
-    before = {tensor: tensor.pinned for tensor in random_tensors(bnn)}
+    """Inside, theta is one draw from q, the same for every example and every call of this thread."""
+    with pinned_at_draws(random_tensors(bnn), generator):
+        yield
+
+
+@contextmanager
+def pinned_at_draws(tensors: Iterable[RandomTensor], generator: torch.Generator | None = None) -> Iterator[None]:
+    """Inside, each of these tensors is pinned at one draw of its own."""
+    before = {tensor: tensor.pinned for tensor in tensors}
     try:
         for tensor in before:
             tensor.pinned = tensor.sample(generator).detach()

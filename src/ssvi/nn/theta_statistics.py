@@ -8,17 +8,25 @@ stored: what is stored are two numbers per channel and theta. `fit_batchnorm` co
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
+from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
+from ssvi.nn.by_thread import ByThread
 from ssvi.nn.fingerprint import fingerprint
 
 NAME = "per_theta"
 """The name of the statistics among the children of a BatchNorm layer, and in a state_dict."""
+
+
+class Row(NamedTuple):
+    """The statistics of one theta."""
+
+    running_mean: Tensor
+    running_var: Tensor
 
 
 class ThetaStatistics(nn.Module):
@@ -39,11 +47,16 @@ class ThetaStatistics(nn.Module):
         self.register_buffer("var", var)
         self.register_buffer("seed", torch.tensor(seed, device=mean.device))
         self.register_buffer("weights", torch.tensor(weights, device=mean.device))
+        self.in_use: ByThread[Row] = ByThread()
 
     @property
     def samples(self) -> int:
         """K, the number of thetas besides mu."""
         return len(self.mean) - 1
+
+    def row(self, number: int) -> Row:
+        """A copy of one row."""
+        return Row(self.mean[number].clone(), self.var[number].clone())
 
     def extra_repr(self) -> str:
         """What `print(bnn)` says of it."""
@@ -102,20 +115,3 @@ def remove(net: nn.Module) -> None:
     """Take the statistics of single thetas out of a network."""
     for norm in stored(net):
         delattr(norm, NAME)
-
-
-@contextmanager
-def in_use(statistics: Fitted, row: int) -> Iterator[None]:
-    """Inside, the running statistics are those of this row. A layer in training keeps its own, which it is changing.
-
-    They take the place of the running ones, so every kernel that applies BatchNorm uses them at no cost.
-    """
-    before = {norm: (norm.running_mean, norm.running_var) for norm in statistics if not norm.training}
-    try:
-        for norm in before:
-            of_thetas = statistics[norm]
-            norm.running_mean, norm.running_var = of_thetas.mean[row].clone(), of_thetas.var[row].clone()
-        yield
-    finally:
-        for norm, (mean, var) in before.items():
-            norm.running_mean, norm.running_var = mean, var

@@ -8,15 +8,17 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ssvi.kernels.native import transforms
 from ssvi.kernels.native.library import Norm, Planes, available, library, pointer, threads
 
 
 def supports(norm: nn.BatchNorm2d, x: Tensor) -> bool:
     """Whether a fused operator can serve: float32 images on the CPU, in training, or in evaluation without gradients.
 
-    A norm with hooks must be called as a module, because only then its hooks run.
+    A norm with hooks must be called as a module, because only then its hooks run. Inside `torch.func` torch itself serves.
     """
     served = (_by_batch(norm) or not torch.is_grad_enabled()) and not (norm._forward_hooks or norm._forward_pre_hooks)
+    served = served and not transforms.active()
     return served and available() and x.device.type == "cpu" and x.dtype == torch.float32 and x.dim() == 4
 
 
@@ -134,9 +136,22 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor, Tenso
     ctx.has = (residual is not None, weight is not None, bias is not None)
 
 
+def _fused(ctx: Any, grad_y: Tensor) -> tuple[Tensor | None, ...]:
+    residual, *_ = ctx.has
+    return fused_batch_norm_backward(grad_y, *ctx.saved_tensors, ctx.eps, residual)
+
+
+def _differentiable(ctx: Any, grad_y: Tensor) -> tuple[Tensor | None, ...]:
+    """The same four gradients, in torch's operators."""
+    x, y, weight, _mean, _var = ctx.saved_tensors
+    grad = grad_y if y is None else grad_y * (y > 0)
+    grad_x, grad_weight = transforms.batch_norm_gradients(grad, x, weight, ctx.eps)
+    return grad_x, grad, grad_weight, grad.sum((0, 2, 3))
+
+
 def _backward(ctx: Any, grad_y: Tensor, _mean: Tensor, _var: Tensor) -> tuple[Tensor | None, ...]:
     residual, weight, bias = ctx.has
-    grads = fused_batch_norm_backward(grad_y, *ctx.saved_tensors, ctx.eps, residual)
+    grads = _differentiable(ctx, grad_y) if transforms.differentiates_gradients() else _fused(ctx, grad_y)
     used = (grad if used else None for grad, used in zip(grads, (True, residual, weight, bias), strict=True))
     return (*used, None, None)
 

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor
 
 from ssvi.kernels.geometry import Convolution, Geometry
+from ssvi.kernels.native import transforms
 from ssvi.kernels.native.library import Norm, available
 from ssvi.kernels.native.passes import backward, forward
 
@@ -69,16 +70,20 @@ def _(
 
 
 def _save_draw(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
-    x, mu, sigma2, index, _bias, _seed, ctx.layer = inputs
+    x, mu, sigma2, index, _bias, seed, ctx.layer = inputs
     ctx.mark_non_differentiable(output[1])
-    ctx.save_for_backward(x, mu, sigma2, index, output[1])
+    ctx.save_for_backward(x, mu, sigma2, index, seed, output[1])
 
 
 def _draw_backward(ctx: Any, grad_y: Tensor, _grad_t: Tensor) -> tuple[Tensor | None, ...]:
-    x, mu, sigma2, index, t = ctx.saved_tensors
+    x, mu, sigma2, index, seed, t = ctx.saved_tensors
     need_x, *_, need_bias, _, _ = ctx.needs_input_grad
-    grad_x, grad_mu, grad_sigma2 = sparse_draw_backward(grad_y, x, t, mu, sigma2, index, ctx.layer, need_x)
     grad_bias = grad_y.sum((0, 2, 3)) if need_bias else None
+    if transforms.differentiates_gradients():
+        conv = Convolution(*ctx.layer)
+        gradients = transforms.draw_gradients(grad_y, x, mu, sigma2, index, int(seed) % 2**64, conv)
+        return *gradients, None, grad_bias, None, None
+    grad_x, grad_mu, grad_sigma2 = sparse_draw_backward(grad_y, x, t, mu, sigma2, index, ctx.layer, need_x)
     return grad_x if need_x else None, grad_mu, grad_sigma2, None, grad_bias, None, None
 
 
@@ -122,8 +127,12 @@ def _save_fixed(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
 def _fixed_backward(ctx: Any, grad_y: Tensor) -> tuple[Tensor | None, ...]:
     x, theta, index = ctx.saved_tensors
     need_x, _, _, need_bias, _ = ctx.needs_input_grad
+    grad_bias = grad_y.sum((0, 2, 3)) if need_bias else None
+    if transforms.differentiates_gradients():
+        gradients = transforms.fixed_gradients(grad_y, x, theta, index, Convolution(*ctx.layer))
+        return *gradients, None, grad_bias, None
     grad_x, grad_theta = sparse_fixed_backward(grad_y, x, theta, index, ctx.layer, need_x)
-    return grad_x if need_x else None, grad_theta, None, grad_y.sum((0, 2, 3)) if need_bias else None, None
+    return grad_x if need_x else None, grad_theta, None, grad_bias, None
 
 
 sparse_fixed.register_autograd(_fixed_backward, setup_context=_save_fixed)
@@ -160,8 +169,9 @@ def _(
 
 
 def supports(x: Tensor, geometry: Geometry) -> bool:
-    """Whether the kernels can do this at all: Linear and Conv2d on float32 tensors of the CPU."""
-    return available() and x.device.type == "cpu" and x.dtype == torch.float32 and geometry.ndim in (0, 2)
+    """Whether the kernels can do this at all: Linear and Conv2d on float32 tensors of the CPU, not inside `torch.func`."""
+    served = available() and x.device.type == "cpu" and x.dtype == torch.float32 and geometry.ndim in (0, 2)
+    return served and not transforms.active()
 
 
 def draw(

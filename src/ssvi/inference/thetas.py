@@ -1,0 +1,71 @@
+"""The thetas of a prediction: how many, which ones, and with which statistics of BatchNorm."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager, nullcontext
+
+import torch
+from torch import nn
+
+from ssvi.errors import UserError
+from ssvi.nn.at_theta import at_theta
+from ssvi.nn.random_tensor import is_random, pinned_at_draws, random_tensors
+from ssvi.nn.theta_statistics import Fitted, fitted
+
+Theta = AbstractContextManager[None]
+"""Inside, the network has one theta."""
+
+
+class SamplesError(UserError, ValueError):
+    """More samples of theta than BatchNorm has statistics for."""
+
+
+def drawn_thetas(net: nn.Module, samples: int, local: bool, generator: torch.Generator | None) -> Iterable[Theta]:
+    """The thetas of a prediction: draws of the whole network, or of what is not pinned already.
+
+    With `local=True` each of them is random still, so that every activation has its own noise.
+    """
+    if not is_random(net):
+        return (nullcontext(),)
+    if local:
+        return (nullcontext() for _ in range(samples))
+    statistics = {} if generator is not None else _fitted_where_all_is_random(net)
+    if statistics:
+        return numbered_thetas(net, samples, statistics)
+    return _draws(net, samples, generator)
+
+
+def seeded_thetas(net: nn.Module, samples: int, seed: int) -> Iterable[Theta]:
+    """The same thetas in every call with the same seed."""
+    if not is_random(net):
+        return (nullcontext(),)
+    if statistics := _fitted_where_all_is_random(net):
+        return numbered_thetas(net, samples, statistics, seed)
+    device = next((p.device for p in net.parameters()), torch.device("cpu"))
+    return _draws(net, samples, torch.Generator(device).manual_seed(seed))
+
+
+def numbered_thetas(bnn: nn.Module, samples: int, statistics: Fitted, seed: int = 0) -> Iterator[Theta]:
+    """`samples` of the K thetas of `fit_batchnorm`. Seed 0 takes the first ones, seed 1 those after them, and so on.
+
+    After the last of the K comes the first, so the sets of two seeds are different ones while K allows it.
+    """
+    known = next(iter(statistics.values())).samples
+    if samples > known:
+        raise SamplesError(
+            f"samples={samples} are more than the {known} thetas that BatchNorm has statistics for: take at most {known}, "
+            f"or compute more by fit_batchnorm(bnn, batches, samples={samples}), or by a run with samples = {samples}"
+        )
+    return (at_theta(bnn, (seed * samples + n) % known, statistics) for n in range(samples))
+
+
+def _draws(net: nn.Module, samples: int, generator: torch.Generator | None) -> Iterator[Theta]:
+    free = [tensor for tensor in random_tensors(net) if tensor.theta is None]
+    return (pinned_at_draws(free, generator) for _ in range(samples))
+
+
+def _fitted_where_all_is_random(net: nn.Module) -> Fitted:
+    """The statistics of `fit_batchnorm`, which are for thetas of the whole network."""
+    some_pinned = any(tensor.spreads and tensor.theta is not None for tensor in random_tensors(net))
+    return {} if some_pinned else fitted(net)

@@ -1,0 +1,96 @@
+"""Where the native kernels do not serve: inside `torch.func`, in forward-mode gradients, and in those of gradients.
+
+The native backward passes are not differentiable. There the gradient is that of the same function in torch's operators,
+with the same noise: equal up to rounding, and differentiable as often as one likes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor
+from torch.autograd import forward_ad
+
+from ssvi.kernels import dense
+from ssvi.kernels.geometry import Convolution, Geometry
+from ssvi.kernels.native.passes import forward
+
+
+def active() -> bool:
+    """Whether a transform of `torch.func` (vmap, grad, jvp, ...) or a forward-mode gradient is at work.
+
+    Such tensors have no memory to point at, or more than that.
+    """
+    return torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
+
+
+def differentiates_gradients() -> bool:
+    """Whether the gradient that a backward pass computes now is itself differentiated (create_graph=True) or mapped."""
+    return torch.is_grad_enabled() or active()
+
+
+def fixed_gradients(
+    grad_y: Tensor, x: Tensor, theta: Tensor, index: Tensor, conv: Convolution
+) -> tuple[Tensor | None, ...]:
+    """dl/dx and dl/dtheta of y = theta * x."""
+    geometry = _geometry(conv)
+    return _gradients(lambda x, theta: dense.fixed(x, theta, index, geometry), (x, theta), grad_y)
+
+
+def draw_gradients(
+    grad_y: Tensor, x: Tensor, mu: Tensor, sigma2: Tensor, index: Tensor, seed: int, conv: Convolution
+) -> tuple[Tensor | None, ...]:
+    """dl/dx, dl/dmu and dl/dsigma^2 of y = mu * x + sqrt(sigma^2 * x^2) eps, for the eps of this seed."""
+    geometry, eps = _geometry(conv), _noise(x, sigma2, index, seed, conv)
+
+    def y(x: Tensor, mu: Tensor, sigma2: Tensor) -> Tensor:
+        mean, variance = dense.moments(x, mu, sigma2, index, geometry)
+        return mean + variance.clamp_min(dense.VARIANCE_FLOOR).sqrt() * eps
+
+    return _gradients(y, (x, mu, sigma2), grad_y)
+
+
+def batch_norm_gradients(grad_y: Tensor, x: Tensor, weight: Tensor | None, eps: float) -> tuple[Tensor | None, ...]:
+    """dl/dx and dl/dweight of BatchNorm by the statistics of the batch."""
+
+    def y(x: Tensor, weight: Tensor | None = None) -> Tensor:
+        return F.batch_norm(x, None, None, weight, None, True, 0.0, eps)
+
+    if weight is None:
+        return *_gradients(y, (x,), grad_y), None
+    return _gradients(y, (x, weight), grad_y)
+
+
+@torch.enable_grad()
+def _gradients(
+    function: Callable[..., Tensor], inputs: tuple[Tensor, ...], grad_y: Tensor
+) -> tuple[Tensor | None, ...]:
+    """The gradient with respect to each input, as a function of the inputs and of `grad_y`; None where it is not needed.
+
+    Views stand for the inputs, so that a gradient ends there, even if one input was computed from another.
+    """
+    views = [value.view_as(value) for value in inputs]
+    needed = [view for view in views if view.requires_grad]
+    gradients = iter(torch.autograd.grad(function(*views), needed, grad_y, create_graph=True))
+    return tuple(next(gradients) if view.requires_grad else None for view in views)
+
+
+@torch.no_grad()
+def _noise(x: Tensor, sigma2: Tensor, index: Tensor, seed: int, conv: Convolution) -> Tensor:
+    """The eps of the forward pass: with mu = 0, y is sqrt(Var[y]) eps."""
+    x, sigma2 = x.detach(), sigma2.detach()
+    y, _ = forward(x, torch.zeros_like(sigma2), sigma2, index, None, seed, conv)
+    variance = dense.fixed(x * x, sigma2, index, _geometry(conv))
+    return y / variance.clamp_min(dense.VARIANCE_FLOOR).sqrt()
+
+
+def _geometry(conv: Convolution) -> Geometry:
+    return Geometry(
+        (conv.out, conv.in_per_group, conv.kernel_h, conv.kernel_w),
+        (conv.stride_h, conv.stride_w),
+        (conv.padding_h, conv.padding_w),
+        (conv.dilation_h, conv.dilation_w),
+        conv.groups,
+    )
