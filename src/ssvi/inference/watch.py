@@ -104,7 +104,7 @@ class TrainingWatch:
 
     def _tell(self, kind: str, message: str, category: type[Warning] = TrainingWarning) -> None:
         if kind not in self._told and distributed.rank() == 0:
-            warnings.warn(message, category, stacklevel=_level_of_user())
+            warnings.warn(message, category, stacklevel=level_of_user())
         self._told.add(kind)
 
 
@@ -154,7 +154,7 @@ def _collapsed(posteriors: dict[str, SparseGaussian]) -> str | None:
     )
 
 
-def _level_of_user() -> int:
+def level_of_user() -> int:
     """The level, for `warnings.warn` in the function that calls this one, of the first line outside of ssvi and torch."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("ssvi", "torch"):

@@ -37,9 +37,11 @@ class SparsePosterior(RandomTensor, ABC):
     index: Tensor
     listener: Listener | None
     """Attached for the batches that an update of gamma needs, otherwise None."""
+    follows: bool = False
+    """Whether this is an average of another posterior, whose support it follows (`Subspace.follow`)."""
 
     def __init__(self, shape: tuple[int, ...], index: Tensor, mu: Tensor) -> None:
-        super().__init__(listener=None)
+        super().__init__(listener=None, follows=False)
         self.shape = shape
         self.register_buffer("index", index.to(torch.int32))
         self.mu = nn.Parameter(mu)
