@@ -6,12 +6,13 @@ import math
 from numbers import Integral, Real
 
 
-def check_whole(name: str, value: object, what: str, *, least: int) -> None:
-    """Refuse what is not a whole number of at least `least`; `what` says what the argument is."""
+def check_whole(name: str, value: object, what: str, *, least: int) -> int:
+    """Refuse what is not a whole number of at least `least`; `what` says what the argument is. Give it as an int."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise TypeError(f"{name}={value!r} must be a whole number: {what}")
     if value < least:
         raise ValueError(f"{name}={value!r} must be at least {least}: {what}")
+    return int(value)
 
 
 def check_real(name: str, value: object, what: str) -> float:

@@ -27,7 +27,14 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from ssvi.inference import distributed
-from ssvi.inference.ivon_settings import H_STEP, check_numbers, keep_precision, parameter_groups, start_of_h
+from ssvi.inference.ivon_settings import (
+    H_STEP,
+    check_betas,
+    check_numbers,
+    keep_precision,
+    parameter_groups,
+    start_of_h,
+)
 from ssvi.inference.loss import check_train_size
 from ssvi.inference.watch import BY_IVON, TrainingWatch
 from ssvi.nn.layers import gaussians
@@ -75,6 +82,7 @@ class IVON(Optimizer):
         groups: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         check_train_size(train_size)
+        check_betas(betas)
         check_numbers(
             positive={"h0": 1.0 if h0 is None else h0, "temperature": temperature, "clip_radius": clip_radius},
             rates={"lr": lr, "rest_lr": rest_lr},

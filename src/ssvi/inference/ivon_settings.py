@@ -6,13 +6,14 @@ mu of each layer moves by natural gradients, and everything else by SGD beside t
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from ssvi.inference.argument_checks import check_real
 from ssvi.nn.conversion_rules import matching
 from ssvi.nn.layers import gaussians
 
@@ -34,8 +35,16 @@ def check_numbers(positive: Mapping[str, float], rates: Mapping[str, float], sha
 
 def _check(values: Mapping[str, float], holds: Callable[[float], bool], must: str) -> None:
     for name, value in values.items():
-        if not holds(value):
+        if not holds(check_real(name, value, must)):
             raise ValueError(f"{name}={value!r} must be {must}")
+
+
+def check_betas(betas: object) -> None:
+    """Refuse what is not a pair."""
+    if not isinstance(betas, Sequence):
+        raise TypeError(f"betas={betas!r} must be a pair of numbers: b1 of the momentum and b2 of the curvature")
+    if len(betas) != 2:
+        raise ValueError(f"betas={betas!r} must be a pair of numbers: b1 of the momentum and b2 of the curvature")
 
 
 def start_of_h(sigma2: Tensor, train_size: int, delta: float, h0: float | None) -> tuple[Tensor, Tensor]:

@@ -37,6 +37,13 @@ def check_train_size(train_size: int) -> None:
         raise ValueError(f"train_size={train_size!r} must be a positive number: {what}")
 
 
+def _check_beta(beta: float | Schedule) -> None:
+    what = "the factor of the KL"
+    check_number_or_schedule("beta", beta, what)
+    if not callable(beta) and beta < 0:
+        raise ValueError(f"beta={beta!r} must be 0 or more: {what}")
+
+
 def check_is_mean(nll: Tensor) -> None:
     """Refuse a loss per example: the scale of the bound holds for the mean over the batch."""
     if nll.dim() != 0:
@@ -70,7 +77,7 @@ class ELBO:
         kl: Callable[[nn.Module], Tensor] = kl,
         micro_batches: int | None = None,
     ) -> None:
-        check_number_or_schedule("beta", beta, "the factor of the KL")
+        _check_beta(beta)
         if micro_batches is not None:
             check_whole("micro_batches", micro_batches, "calls per optimiser step; or None", least=1)
         kl(bnn)  # a network without a Bayesian layer is an error here and not in the first step

@@ -14,11 +14,9 @@ def check_counts(
     micro_batches: object,
 ) -> None:
     """Refuse numbers of batches, updates and positions that cannot be."""
-    check_whole("every", every, "the number of batches per update of gamma", least=1)
-    check_whole("mc_steps", mc_steps, "K of criterion 3, a number of batches", least=1)
-    assert isinstance(mc_steps, int)
-    assert isinstance(every, int)
-    if mc_steps > every:
+    M = check_whole("every", every, "the number of batches per update of gamma", least=1)
+    K = check_whole("mc_steps", mc_steps, "K of criterion 3, a number of batches", least=1)
+    if K > M:
         raise ValueError(f"mc_steps={mc_steps!r} must be between 1 and every={every}: it is K of criterion 3")
     check_whole("grace", grace, "a number of updates of gamma", least=0)
     if until is not None:
