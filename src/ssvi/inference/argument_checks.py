@@ -20,7 +20,7 @@ def check_real(name: str, value: object, what: str) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
         raise TypeError(f"{name}={value!r} must be a number: {what}")
     if math.isnan(value):
-        raise ValueError(f"{name}={value!r} is not a number: {what}")
+        raise ValueError(f"{name}={value!r} must be {what}")
     return float(value)
 
 

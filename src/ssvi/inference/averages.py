@@ -15,6 +15,7 @@ from torch import nn
 from torch.optim.swa_utils import AveragedModel
 
 from ssvi.nn.layers import layers, posteriors
+from ssvi.nn.sharded import whole, write
 from ssvi.nn.sparse import SparsePosterior
 
 LOOK_EVERY = 10
@@ -61,7 +62,7 @@ def follow(average: SparsePosterior, posterior: SparsePosterior) -> None:
     average.follows = True
     fresh = average.move_to(posterior.index.to(average.index.device), fresh_sigma=1.0) < 0  # the next lines set it
     for values, current in zip(average.per_weight(), posterior.per_weight(), strict=True):
-        values[fresh] = current.to(values)[fresh]
+        write(values, torch.where(fresh, whole(current).to(fresh.device, values.dtype), whole(values)))
 
 
 def _is_stray(average: nn.Module, of_net: list[SparsePosterior]) -> bool:

@@ -27,17 +27,10 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from ssvi.inference import distributed
-from ssvi.inference.ivon_settings import (
-    H_STEP,
-    check_betas,
-    check_numbers,
-    keep_precision,
-    parameter_groups,
-    start_of_h,
-)
+from ssvi.inference.ivon_checks import check_betas, check_numbers, refuse_sharded, trainable
+from ssvi.inference.ivon_settings import H_STEP, keep_precision, parameter_groups, start_of_h
 from ssvi.inference.loss import check_train_size
 from ssvi.inference.watch import BY_IVON, TrainingWatch
-from ssvi.nn.layers import gaussians
 from ssvi.nn.posterior import SparseGaussian
 from ssvi.nn.sparse import SparsePosterior
 
@@ -84,14 +77,12 @@ class IVON(Optimizer):
         check_train_size(train_size)
         check_betas(betas)
         check_numbers(
-            positive={"h0": 1.0 if h0 is None else h0, "temperature": temperature, "clip_radius": clip_radius},
+            positive={"h0": h0, "temperature": temperature, "clip_radius": clip_radius},
             rates={"lr": lr, "rest_lr": rest_lr},
             shares={"betas[0]": betas[0], "betas[1]": betas[1], "rest_momentum": rest_momentum},
         )
         self.train_size, self.temperature = train_size, temperature
-        self._posteriors = {posterior.mu: posterior for posterior in gaussians(bnn).values()}
-        if not self._posteriors:
-            raise ValueError("bnn has no Gaussian posterior: convert your network with ssvi.to_bnn(net, density=...)")
+        self._posteriors = trainable(bnn)
         self._h0, self._h_hat, self._samples = dict[nn.Parameter, float](), dict[nn.Parameter, Tensor](), 0
         natural = {"kind": "mu", "lr": lr, "betas": betas, "clip_radius": clip_radius, "step": 0}
         plain = {"kind": "rest", "lr": rest_lr, "momentum": rest_momentum}
@@ -125,6 +116,7 @@ class IVON(Optimizer):
 
         A posterior that is pinned at its mean (addition criterion 2) stays there, and its h does not change in this step.
         """
+        refuse_sharded(self._posteriors.values())
         before = {posterior: posterior.pinned for posterior in self._posteriors.values() if not posterior.pins_at_mean}
         try:
             for posterior in before:

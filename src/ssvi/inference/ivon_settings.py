@@ -1,19 +1,17 @@
-"""The settings of IVON: their limits, the start of its state, and the parameter groups that hold them.
+"""The settings of IVON: the start of its state, and the parameter groups that hold them.
 
 mu of each layer moves by natural gradients, and everything else by SGD beside them.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from ssvi.inference.argument_checks import check_real
 from ssvi.nn.conversion_rules import matching
 from ssvi.nn.layers import gaussians
 
@@ -24,27 +22,6 @@ H_STEP = 2.0
 
 Group = dict[str, Any]
 """A parameter group of torch: "params", and the settings of their steps."""
-
-
-def check_numbers(positive: Mapping[str, float], rates: Mapping[str, float], shares: Mapping[str, float]) -> None:
-    """An error that names the first setting, by its name and value, that is out of its range."""
-    _check(positive, lambda v: v > 0, "positive")
-    _check(rates, lambda v: 0 <= v < math.inf, "a finite number, 0 or more")
-    _check(shares, lambda v: 0 <= v < 1, "in [0, 1): the share of a running average that a step keeps")
-
-
-def _check(values: Mapping[str, float], holds: Callable[[float], bool], must: str) -> None:
-    for name, value in values.items():
-        if not holds(check_real(name, value, must)):
-            raise ValueError(f"{name}={value!r} must be {must}")
-
-
-def check_betas(betas: object) -> None:
-    """Refuse what is not a pair."""
-    if not isinstance(betas, Sequence):
-        raise TypeError(f"betas={betas!r} must be a pair of numbers: b1 of the momentum and b2 of the curvature")
-    if len(betas) != 2:
-        raise ValueError(f"betas={betas!r} must be a pair of numbers: b1 of the momentum and b2 of the curvature")
 
 
 def start_of_h(sigma2: Tensor, train_size: int, delta: float, h0: float | None) -> tuple[Tensor, Tensor]:

@@ -18,6 +18,7 @@ from ssvi.inference.optimizer_steps import LossSteps
 from ssvi.inference.watch import BY_GRADIENTS, TrainingWatch, not_finite
 from ssvi.nn.layers import kl
 from ssvi.nn.layers import kl as gaussian_kl
+from ssvi.nn.sharded import whole
 from ssvi.schedules import Schedule, resolve
 
 
@@ -93,7 +94,7 @@ class ELBO:
     def __call__(self, nll: Tensor) -> Tensor:
         """The loss for a batch whose mean negative log-likelihood is `nll`."""
         check_is_mean(nll)
-        divergence, beta = self.kl(self.bnn), self.beta(self.step)
+        divergence, beta = whole(self.kl(self.bnn)), self.beta(self.step)
         loss = nll + beta / self.train_size * divergence
         if not torch.isfinite(loss):
             raise FloatingPointError(self._why(nll, divergence))

@@ -31,7 +31,8 @@ class OptimizerSteps:
 
     def __init__(self, net: nn.Module) -> None:
         self.net = net
-        self._trainers = weakref.WeakSet[Optimizer]()
+        self._known = weakref.WeakKeyDictionary[Optimizer, tuple[int, bool]]()
+        """By optimiser: the number of its parameter groups, and whether they hold a parameter of the network."""
         self.taken = 0
         """Steps that are done."""
         self.begun = 0
@@ -55,12 +56,13 @@ class OptimizerSteps:
             self.taken = self.begun = self.taken + 1
 
     def _trains_net(self, optimizer: Optimizer) -> bool:
-        if optimizer in self._trainers:
-            return True
-        parameters = {id(p) for p in self.net.parameters()}
-        if any(id(p) in parameters for group in optimizer.param_groups for p in group["params"]):
-            self._trainers.add(optimizer)
-        return optimizer in self._trainers
+        """Whether it holds a parameter of the network. It is asked at every step of every optimiser, so it is remembered."""
+        groups = len(optimizer.param_groups)
+        if self._known.get(optimizer, (0, False))[0] != groups:
+            parameters = {id(p) for p in self.net.parameters()}
+            holds = any(id(p) in parameters for group in optimizer.param_groups for p in group["params"])
+            self._known[optimizer] = groups, holds
+        return self._known[optimizer][1]
 
     def _listen(self) -> None:
         """Weakly, so that the hooks do not keep a network alive that nothing else needs."""

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from ssvi import criteria
 from ssvi.inference.addition import top_k
+from ssvi.nn.sharded import whole
 from ssvi.nn.sparse import SparsePosterior
 
 Removal = Callable[[SparsePosterior], Tensor]
@@ -24,7 +25,7 @@ def resolve(removal: str | criteria.Criterion) -> Removal:
     criterion = criteria.resolve(removal)
 
     def score(posterior: SparsePosterior) -> Tensor:
-        scores = criterion(posterior.mu, posterior.sigma)
+        scores = criterion(whole(posterior.mu), whole(posterior.sigma))
         if posterior.spreads or scores.isfinite().all():
             return scores
         if not isinstance(removal, str):
@@ -32,7 +33,7 @@ def resolve(removal: str | criteria.Criterion) -> Removal:
                 "removal: your function gives scores that are not finite for a sparse point, whose sigma is 0; "
                 "take removal='abs_mu'"
             )
-        return posterior.mu.abs()
+        return whole(posterior.mu).abs()
 
     return score
 

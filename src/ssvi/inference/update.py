@@ -20,6 +20,7 @@ from ssvi.inference.averages import follow
 from ssvi.inference.moments import Follower, StartsFresh, followers
 from ssvi.inference.removal import Removal, staying
 from ssvi.nn.posterior import SparseGaussian
+from ssvi.nn.sharded import whole
 from ssvi.nn.sparse import SparsePosterior
 
 
@@ -95,7 +96,7 @@ def plan_layer(
 
     With `ages`, weights within their grace period stay.
     """
-    removable = torch.ones_like(posterior.mu, dtype=torch.bool) if ages is None else ages.removable
+    removable = torch.ones_like(posterior.index, dtype=torch.bool) if ages is None else ages.removable
     stays = staying(name, posterior, removal, removable, k=scores.absent_index.numel())
     index = _new_support(posterior.index.long(), stays, scores)
     distributed.from_first_(index)  # criteria may be random, so one process decides for all
@@ -125,5 +126,5 @@ def resolve_fresh_sigma(fresh_sigma: str | float, posterior: SparsePosterior, st
         return 0.0
     stays = stays if stays.any() else ~stays
     if fresh_sigma == "mean_rho":
-        return posterior.sigma_of(posterior.rho[stays].mean()).item()
-    return posterior.sigma[stays].double().mean().item()
+        return posterior.sigma_of(whole(posterior.rho)[stays].mean()).item()
+    return whole(posterior.sigma)[stays].double().mean().item()
