@@ -146,7 +146,7 @@ class SparseGaussian(SparsePosterior):
 
     def start_fresh(self, fresh: Tensor, sigma: float) -> None:
         """Set rho so that the fresh weights have this sigma."""
-        start = self.rho_of(self.sigma_init.new_tensor(sigma))
+        start = self.rho_of(torch.full_like(self.sigma_init, sigma))
         write(self.rho, torch.where(fresh, start.to(self.rho.dtype), whole(self.rho)))
 
 
