@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
 from torch import nn
+from torch.optim import Optimizer
 
 from ssvi.inference.argument_checks import check_real
 from ssvi.nn.layers import gaussians
@@ -44,6 +45,18 @@ def trainable(bnn: nn.Module) -> dict[nn.Parameter, SparseGaussian]:
         raise ValueError("bnn has no Gaussian posterior: convert your network with ssvi.to_bnn(net, density=...)")
     refuse_sharded(by_mu.values())
     return by_mu
+
+
+def refuse_scaler(optimizer: Optimizer) -> None:
+    """A step by a GradScaler is an error: it would scale the gradients back, and not the estimates of the curvature.
+
+    To an optimiser that supports scaling it gives `found_inf` during the step.
+    """
+    if "found_inf" in vars(optimizer):
+        raise ValueError(
+            "IVON cannot step by a GradScaler, which knows nothing of its estimates of the curvature: use autocast with "
+            "bfloat16, which needs no scaler"
+        )
 
 
 def refuse_sharded(posteriors: Iterable[SparseGaussian]) -> None:

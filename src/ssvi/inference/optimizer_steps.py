@@ -37,12 +37,13 @@ class OptimizerSteps:
         """Steps that are done."""
         self.begun = 0
         """Steps that are done or under way."""
+        self._asked_in = 0
         self._listen()
 
-    @property
-    def under_way(self) -> bool:
-        """Whether this moment is inside a step, and so in its closure."""
-        return self.begun > self.taken
+    def is_repeated_in_closure(self) -> bool:
+        """Whether this moment is in the closure of a step, and this was asked in the same step before."""
+        before, self._asked_in = self._asked_in, self.begun
+        return self.begun > self.taken and before == self.begun
 
     def begin(self, optimizer: Optimizer) -> None:
         """An optimiser is about to step. One that failed in an earlier step is forgotten."""

@@ -36,7 +36,8 @@ class Subspace:
     k = floor(r_t s) live weights with the smallest removal score leave, and the k positions (those just removed among
     them) with the largest addition score come in. s never changes. Weights that stay, and weights that are removed and
     chosen again, keep mu, rho and the optimiser's moments to the bit; fresh ones start at mu = 0 with zero first moments,
-    and with the layer's mean second moment. All backward passes since the last call count as one batch.
+    and with the layer's mean second moment. All backward passes since the last call count as one batch. An update whose
+    batches had no finite gradient waits for the next ones, and says so once.
 
     Args:
         bnn: a network from `to_bnn`.
@@ -90,7 +91,7 @@ class Subspace:
         self._ages = {name: start_ages(p, grace) for name, p in self._sparse.items()} if grace else {}
         self._averages = Averages(self._posteriors)
         self._times = UpdateTimes(every, mc_steps, until)
-        self._steps, self._counted_in = OptimizerSteps(bnn), 0
+        self._steps = OptimizerSteps(bnn)
         self.t = 0
         self.last: Update | None = None
         self._collection: Collection | None = None
@@ -108,11 +109,8 @@ class Subspace:
         return self._times.count
 
     def step(self) -> Update | None:
-        """Count one batch. Every `every`-th call updates gamma and returns what moved; the others return None.
-
-        An update whose batches had no finite gradient waits for the next ones, and says so once.
-        """
-        if self._is_repeated_in_closure():
+        """Count one batch. Every `every`-th call updates gamma and returns what moved; the others return None."""
+        if self._steps.is_repeated_in_closure():
             return None
         update = None
         if self._collection is not None:
@@ -147,11 +145,6 @@ class Subspace:
         self._start_or_stop()
         if self._collection is not None:
             self._collection.load_state_dict(state["sums"])
-
-    def _is_repeated_in_closure(self) -> bool:
-        """Whether this call is in the closure of an optimiser's step in which another one has counted already."""
-        before, self._counted_in = self._counted_in, self._steps.begun
-        return self._steps.under_way and before == self._steps.begun
 
     def _current_rate(self) -> float:
         rate = self.rate(self.t)
