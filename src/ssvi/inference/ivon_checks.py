@@ -15,11 +15,16 @@ from ssvi.nn.sharded import is_sharded
 
 
 def check_numbers(
-    positive: Mapping[str, float | None], rates: Mapping[str, float], shares: Mapping[str, float]
+    positive: Mapping[str, float | None],
+    rates: Mapping[str, float],
+    shares: Mapping[str, float],
+    betas: tuple[float, float],
 ) -> None:
     """An error that names the first setting, by its name and value, that is out of its range. None is not set."""
     _check({name: v for name, v in positive.items() if v is not None}, lambda v: v > 0, "positive")
     _check(rates, lambda v: 0 <= v < math.inf, "a finite number, 0 or more")
+    _check_is_pair(betas)
+    shares = {"betas[0]": betas[0], "betas[1]": betas[1], **shares}
     _check(shares, lambda v: 0 <= v < 1, "in [0, 1): the share of a running average that a step keeps")
 
 
@@ -29,8 +34,7 @@ def _check(values: Mapping[str, float], holds: Callable[[float], bool], must: st
             raise ValueError(f"{name}={value!r} must be {must}")
 
 
-def check_betas(betas: object) -> None:
-    """Refuse what is not a pair."""
+def _check_is_pair(betas: object) -> None:
     message = f"betas={betas!r} must be a pair of numbers: b1 of the momentum and b2 of the curvature"
     if not isinstance(betas, Sequence):
         raise TypeError(message)
