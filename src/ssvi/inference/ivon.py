@@ -78,7 +78,7 @@ class IVON(Optimizer):
     ) -> None:
         check_train_size(train_size)
         check_numbers(
-            positive={"h0": h0, "temperature": temperature, "clip_radius": clip_radius},
+            positive={"h0": 1.0 if h0 is None else h0, "temperature": temperature, "clip_radius": clip_radius},
             rates={"lr": lr, "rest_lr": rest_lr}, shares={"rest_momentum": rest_momentum}, betas=betas,
         )  # fmt: skip
         self.train_size, self.temperature = train_size, temperature

@@ -15,13 +15,13 @@ from ssvi.nn.sharded import is_sharded
 
 
 def check_numbers(
-    positive: Mapping[str, float | None],
+    positive: Mapping[str, float],
     rates: Mapping[str, float],
     shares: Mapping[str, float],
     betas: tuple[float, float],
 ) -> None:
-    """An error that names the first setting, by its name and value, that is out of its range. None is not set."""
-    _check({name: v for name, v in positive.items() if v is not None}, lambda v: v > 0, "positive")
+    """An error that names the first setting, by its name and value, that is out of its range."""
+    _check(positive, lambda v: v > 0, "positive")
     _check(rates, lambda v: 0 <= v < math.inf, "a finite number, 0 or more")
     _check_is_pair(betas)
     shares = {"betas[0]": betas[0], "betas[1]": betas[1], **shares}
