@@ -199,3 +199,20 @@ def test_a_saved_state_keeps_its_precision():
         assert copied.dtype == torch.float32
         assert torch.equal(copied, value)
         assert copied.data_ptr() != value.data_ptr()
+
+
+def test_a_grad_scaler_is_refused():
+    """It would unscale the gradients alone: h would be wrong by the scale, without a word."""
+    bnn = ssvi.to_bnn(nn.Linear(4, 3), 0.5)
+    optimizer, scaler = ssvi.IVON(bnn, train_size=10), torch.amp.GradScaler("cpu")
+    with optimizer.sampled():
+        scaler.scale(bnn(torch.ones(2, 4)).square().mean()).backward()
+    with pytest.raises(ValueError, match="IVON cannot step by a GradScaler"):
+        scaler.step(optimizer)
+    idle = torch.amp.GradScaler("cpu", enabled=False)
+    optimizer = ssvi.IVON(bnn, train_size=10)
+    with optimizer.sampled():
+        idle.scale(bnn(torch.ones(2, 4)).square().mean()).backward()
+    before = bnn.mu.detach().clone()
+    idle.step(optimizer)
+    assert not torch.equal(before, bnn.mu)

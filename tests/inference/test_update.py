@@ -79,6 +79,7 @@ def test_fresh_weights_start_at_zero_with_the_sigma_asked_for(fresh_sigma, want)
     assert bnn.sigma.tolist() == pytest.approx([0.3, want, 0.5])
 
 
+@pytest.mark.filterwarnings("ignore::ssvi.TrainingWarning")  # some of these steps are too large for sigma
 @settings(max_examples=25, deadline=None)
 @given(
     density=st.floats(0.05, 1.0),

@@ -2,12 +2,37 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
-from ssvi.inference.addition import AdditionScores
+from ssvi.inference.addition import Addition, AdditionScores
+from ssvi.inference.ages import LayerAges
 from ssvi.inference.collector import ScoreCollector
+from ssvi.inference.score_sums import score_sums
 from ssvi.nn.sparse import SparsePosterior
+
+
+@dataclass(frozen=True)
+class Collecting:
+    """How scores are collected: the arguments of `Subspace` about Addition."""
+
+    addition: Addition
+    mc_steps: int
+    candidates: int | None
+    micro_batches: int | None
+
+    def collector(self, posterior: SparsePosterior, k: int) -> ScoreCollector:
+        """One for an update that moves k weights of a layer."""
+        sums = score_sums(posterior, self.addition, k, self.mc_steps, self.candidates)
+        return ScoreCollector(posterior, self.addition, sums, k, self.micro_batches)
+
+
+def count_moves(rate: float, posterior: SparsePosterior, ages: LayerAges | None) -> int:
+    """k = floor(r_t s), but at most the number of absent weights, and of those whose grace period is over."""
+    removable = posterior.s if ages is None else int(ages.removable.sum())
+    return min(math.floor(rate * posterior.s), posterior.d - posterior.s, removable)
 
 
 class Collection:
@@ -37,16 +62,20 @@ class Collection:
         for collector in self.collectors.values():
             collector.end_batch()
 
+    @property
+    def why_not(self) -> str | None:
+        """Why no update can be made now; None if it can. A layer that took no part in the batches just keeps its support."""
+        for name, collector in self.collectors.items():
+            if collector.spoiled and not collector.sums.batches:
+                return f"the gradient of layer {name!r} is not finite"
+        if self.collectors and not any(collector.sums.batches for collector in self.collectors.values()):
+            return "no gradient has passed through the network since the last call"
+        return None
+
     def scores(self) -> dict[str, AdditionScores]:
-        """The scores of each layer through which a gradient has passed."""
+        """The scores of each layer through which a finite gradient has passed."""
         results = {name: collector.result() for name, collector in self.collectors.items()}
-        scores = {name: result for name, result in results.items() if result is not None}
-        if self.collectors and not scores:
-            raise RuntimeError(
-                "subspace.step(): no gradient has passed through the network since the last call; "
-                "call it once per batch, after loss.backward() and optimizer.step()"
-            )
-        return scores
+        return {name: result for name, result in results.items() if result is not None}
 
     def state_dict(self) -> dict[str, Any]:
         """The sums over the batches so far, by layer; none before the first batch."""

@@ -12,13 +12,12 @@ numbers from its backward pass to the call of `step`.
 
 from __future__ import annotations
 
-from weakref import WeakSet
-
 import torch
 from torch import Tensor
 
 from ssvi.inference import distributed
 from ssvi.inference.addition import Addition, AdditionScores
+from ssvi.inference.backward_pass import BackwardPass, Use
 from ssvi.inference.score_sums import ScoreSums
 from ssvi.kernels.geometry import Geometry
 from ssvi.nn.sparse import SparsePosterior
@@ -26,6 +25,8 @@ from ssvi.nn.sparse import SparsePosterior
 
 class ScoreCollector:
     """Listens to one posterior, and gives `sums` the terms of `addition` for each batch.
+
+    A batch whose gradient is not finite in this layer does not count in it.
 
     Args:
         posterior: whose gradients are collected.
@@ -42,21 +43,23 @@ class ScoreCollector:
         self.k, self.micro_batches = k, micro_batches
         self.passes = 0
         """Backward passes of the batch so far."""
+        self.spoiled = False
+        """Whether the gradient of some batch was not finite."""
+        self._pass = BackwardPass(self._end_pass)
         self._gradient: Tensor | None = None
-        self._pending: WeakSet[_PendingUse] = WeakSet()
         self._arrived: list[tuple[Tensor, Geometry, Tensor]] = []
 
     def watch(self, x: Tensor, y: Tensor, geometry: Geometry) -> None:
         """y = theta * x was computed: wait for dl/dy."""
         if y.requires_grad:
-            use = self._expect_gradient()
+            use = self._pass.expect()
             x = x.detach()
             y.register_hook(lambda grad_y: self._receive_output_gradient(use, x, geometry, grad_y))
 
     def watch_weight(self, weight: Tensor) -> None:
         """The dense weight itself was used: wait for its gradient, which is dl/dtheta."""
         if weight.requires_grad:
-            use = self._expect_gradient()
+            use = self._pass.expect()
             weight.register_hook(lambda gradient: self._receive_weight_gradient(use, gradient))
 
     @torch.no_grad()
@@ -64,31 +67,23 @@ class ScoreCollector:
         """No more micro-batches will come: score what is not scored yet."""
         self._add_up()
         self._score()
+        self._pass.reset()
         self.passes = 0
 
     def result(self) -> AdditionScores | None:
-        """The scores, or None if no gradient has passed through the layer."""
+        """The scores, or None if no finite gradient has passed through the layer."""
         return self.sums.scores(self.k) if self.sums.batches else None
 
-    def _expect_gradient(self) -> _PendingUse:
-        use = _PendingUse()
-        self._pending.add(use)  # weakly: a graph that is thrown away without a backward pass takes its use with it
-        return use
-
-    def _receive_output_gradient(self, use: _PendingUse, x: Tensor, geometry: Geometry, grad_y: Tensor) -> None:
+    def _receive_output_gradient(self, use: Use, x: Tensor, geometry: Geometry, grad_y: Tensor) -> None:
         self._arrived.append((x, geometry, grad_y))
-        self._finish(use)
+        self._pass.arrived(use)
 
-    def _receive_weight_gradient(self, use: _PendingUse, gradient: Tensor) -> None:
+    def _receive_weight_gradient(self, use: Use, gradient: Tensor) -> None:
         self._gradient = gradient.clone() if self._gradient is None else self._gradient + gradient
-        self._finish(use)
+        self._pass.arrived(use)
 
     @torch.no_grad()
-    def _finish(self, use: _PendingUse) -> None:
-        """A weight that is used several times has the sum of their gradients, so the pass ends with the last one."""
-        self._pending.discard(use)
-        if self._pending:
-            return
+    def _end_pass(self) -> None:
         self._add_up()
         self.passes += 1
         if self.micro_batches is not None and self.passes > self.micro_batches:
@@ -104,30 +99,21 @@ class ScoreCollector:
             term = geometry.weight_gradient(x.to(grad_y.dtype), grad_y)
             self._gradient = term if self._gradient is None else self._gradient.add_(term)
         self._arrived.clear()
-        if self._gradient is not None:
-            _check_numbers(self._gradient)
 
     def _score(self) -> None:
         gradient, self._gradient = self._gradient, None
         if gradient is None:
             return
-        terms = self.addition.terms(distributed.mean_(gradient).flatten())
+        gradient = distributed.mean_(gradient).flatten()
+        if not gradient.isfinite().all():  # of the mean, so that all processes agree
+            self.spoiled = True
+            return
+        terms = self.addition.terms(gradient)
         if terms.shape[1:] != (self.posterior.d,):
             raise ValueError(
                 f"addition: scores of shape {tuple(terms.shape[1:])} for {self.posterior.d} weights; "
                 "return one score per weight"
             )
-        _check_numbers(terms)
+        if terms.isnan().any():
+            raise FloatingPointError("addition: NaN among the scores of a finite gradient; nothing was changed")
         self.sums.add(terms)
-
-
-def _check_numbers(values: Tensor) -> None:
-    if torch.isnan(values).any():
-        raise FloatingPointError(
-            "addition: NaN in the gradient of a batch that an update of gamma needs; nothing was changed. "
-            "Lower the learning rate, clip gradients, or look for NaN in the input"
-        )
-
-
-class _PendingUse:
-    """One use of a layer whose gradient has not arrived yet."""

@@ -65,7 +65,8 @@ def any_of(flag: bool) -> bool:
     """Whether the flag is set in any process."""
     if ranks() == 1:
         return flag
-    return mean_(torch.tensor([float(flag)])).item() > 0
+    device = "cuda" if dist.get_backend() == "nccl" else "cpu"  # nccl knows GPUs alone
+    return mean_(torch.tensor([float(flag)], device=device)).item() > 0
 
 
 def gather(tensor: Tensor) -> list[Tensor]:

@@ -27,10 +27,10 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from ssvi.inference import distributed
-from ssvi.inference.ivon_settings import H_STEP, check_numbers, keep_precision, parameter_groups, start_of_h
+from ssvi.inference.ivon_checks import check_numbers, refuse_scaler, refuse_sharded, trainable
+from ssvi.inference.ivon_settings import H_STEP, keep_precision, parameter_groups, start_of_h
 from ssvi.inference.loss import check_train_size
 from ssvi.inference.watch import BY_IVON, TrainingWatch
-from ssvi.nn.layers import gaussians
 from ssvi.nn.posterior import SparseGaussian
 from ssvi.nn.sparse import SparsePosterior
 
@@ -60,6 +60,8 @@ class IVON(Optimizer):
         groups: patterns of layers with an lr, betas or clip_radius of their own: {"head*": {"lr": 0.05}}, for example.
     """
 
+    _step_supports_amp_scaling = True  # so that a GradScaler tells of itself, see `refuse_scaler`
+
     def __init__(
         self,
         bnn: nn.Module,
@@ -77,23 +79,18 @@ class IVON(Optimizer):
         check_train_size(train_size)
         check_numbers(
             positive={"h0": 1.0 if h0 is None else h0, "temperature": temperature, "clip_radius": clip_radius},
-            rates={"lr": lr, "rest_lr": rest_lr},
-            shares={"betas[0]": betas[0], "betas[1]": betas[1], "rest_momentum": rest_momentum},
-        )
+            rates={"lr": lr, "rest_lr": rest_lr}, shares={"rest_momentum": rest_momentum}, betas=betas,
+        )  # fmt: skip
         self.train_size, self.temperature = train_size, temperature
-        self._posteriors = {posterior.mu: posterior for posterior in gaussians(bnn).values()}
-        if not self._posteriors:
-            raise ValueError("bnn has no Gaussian posterior: convert your network with ssvi.to_bnn(net, density=...)")
+        self._posteriors = trainable(bnn)
         self._h0, self._h_hat, self._samples = dict[nn.Parameter, float](), dict[nn.Parameter, Tensor](), 0
         natural = {"kind": "mu", "lr": lr, "betas": betas, "clip_radius": clip_radius, "step": 0}
         plain = {"kind": "rest", "lr": rest_lr, "momentum": rest_momentum}
         super().__init__(parameter_groups(bnn, natural, plain, groups or {}), {"lr": lr})
         for mu, posterior in self._posteriors.items():
-            wide = torch.promote_types(mu.dtype, torch.float32)
             posterior.rho.requires_grad_(False)  # sigma is written after every step, and has no gradient
-            sigma2 = posterior.sigma2.detach().to(wide)
-            h, excess = start_of_h(sigma2 / temperature, train_size, self._delta(posterior), h0)
-            self.state[mu] = {"g": torch.zeros_like(mu, dtype=wide), "h": h, "excess": excess}
+            h, excess = start_of_h(posterior.sigma2.detach() / temperature, train_size, self._delta(posterior), h0)
+            self.state[mu] = {"g": torch.zeros_like(h), "h": h, "excess": excess}
             self._h0[mu] = h.mean().item()
             posterior.sigma_init.copy_(self.sigma(posterior).mean())  # what reports call the start of sigma
             self._write_sigma(posterior)
@@ -117,6 +114,7 @@ class IVON(Optimizer):
 
         A posterior that is pinned at its mean (addition criterion 2) stays there, and its h does not change in this step.
         """
+        refuse_sharded(self._posteriors.values())
         before = {posterior: posterior.pinned for posterior in self._posteriors.values() if not posterior.pins_at_mean}
         try:
             for posterior in before:
@@ -144,6 +142,7 @@ class IVON(Optimizer):
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
         """One step with the gradients of all thetas since the last step, which are used up by it."""
+        refuse_scaler(self)
         loss = None
         if closure is not None:
             with torch.enable_grad(), self.sampled():

@@ -1,12 +1,11 @@
-"""The settings of IVON: their limits, the start of its state, and the parameter groups that hold them.
+"""The settings of IVON: the start of its state, and the parameter groups that hold them.
 
 mu of each layer moves by natural gradients, and everything else by SGD beside them.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -23,19 +22,6 @@ H_STEP = 2.0
 
 Group = dict[str, Any]
 """A parameter group of torch: "params", and the settings of their steps."""
-
-
-def check_numbers(positive: Mapping[str, float], rates: Mapping[str, float], shares: Mapping[str, float]) -> None:
-    """An error that names the first setting, by its name and value, that is out of its range."""
-    _check(positive, lambda v: v > 0, "positive")
-    _check(rates, lambda v: 0 <= v < math.inf, "a finite number, 0 or more")
-    _check(shares, lambda v: 0 <= v < 1, "in [0, 1): the share of a running average that a step keeps")
-
-
-def _check(values: Mapping[str, float], holds: Callable[[float], bool], must: str) -> None:
-    for name, value in values.items():
-        if not holds(value):
-            raise ValueError(f"{name}={value!r} must be {must}")
 
 
 def start_of_h(sigma2: Tensor, train_size: int, delta: float, h0: float | None) -> tuple[Tensor, Tensor]:

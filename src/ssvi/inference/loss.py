@@ -5,6 +5,7 @@ Both are per training example. The size of the training set is a required argume
 
 from __future__ import annotations
 
+import math
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -12,9 +13,12 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from ssvi.inference.argument_checks import check_number_or_schedule, check_real, check_whole
+from ssvi.inference.optimizer_steps import LossSteps
 from ssvi.inference.watch import BY_GRADIENTS, TrainingWatch, not_finite
 from ssvi.nn.layers import kl
 from ssvi.nn.layers import kl as gaussian_kl
+from ssvi.nn.sharded import whole
 from ssvi.schedules import Schedule, resolve
 
 
@@ -29,11 +33,16 @@ class Terms:
 
 def check_train_size(train_size: int) -> None:
     """Refuse what is not a number of training examples."""
-    if isinstance(train_size, bool) or not train_size > 0:
-        raise ValueError(
-            f"train_size={train_size!r} must be a positive number: the number of examples in the training set, "
-            "e.g. len(train_set)"
-        )
+    what = "the number of examples in the training set, e.g. len(train_set)"
+    if isinstance(train_size, bool) or not 0 < check_real("train_size", train_size, what) < math.inf:
+        raise ValueError(f"train_size={train_size!r} must be a positive number: {what}")
+
+
+def _check_beta(beta: float | Schedule) -> None:
+    what = "the factor of the KL"
+    check_number_or_schedule("beta", beta, what)
+    if not callable(beta) and beta < 0:
+        raise ValueError(f"beta={beta!r} must be 0 or more: {what}")
 
 
 def check_is_mean(nll: Tensor) -> None:
@@ -48,13 +57,16 @@ class ELBO:
     `train_size` is N, the number of training examples: the data term of the bound is a sum over all of them, the batch
     gives its mean, so the KL must be divided by N (not by the batch size, not by the number of batches).
     beta is 1 for the exact bound; a schedule over the gradient steps is KL warm-up, a value below 1 a cold posterior.
+    Steps are those of the optimiser, so micro-batches and repeated closures share one.
     A loss that is not finite is an error. A `TrainingWarning` says, once, that sigma is at a bound or q is the prior again.
 
     Args:
         bnn: a network from `to_bnn`.
         train_size: the number of examples in the training set.
-        beta: a number or a schedule step -> float. A step is a call with gradients enabled.
+        beta: a number or a schedule step -> float.
         kl: the divergence of the network, where it is not that of Gaussian priors.
+        micro_batches: calls with gradients enabled per step, for a loop that knows. With None the steps of the optimisers
+            that hold a parameter of `bnn` are counted; before the first of them, and without any, every call is a step.
     """
 
     def __init__(
@@ -64,29 +76,38 @@ class ELBO:
         train_size: int,
         beta: float | Schedule = 1.0,
         kl: Callable[[nn.Module], Tensor] = kl,
+        micro_batches: int | None = None,
     ) -> None:
+        _check_beta(beta)
+        if micro_batches is not None:
+            check_whole("micro_batches", micro_batches, "calls per optimiser step; or None", least=1)
         kl(bnn)  # a network without a Bayesian layer is an error here and not in the first step
         check_train_size(train_size)
         self.bnn = bnn
         self.train_size = train_size
         self.beta = resolve(beta)
         self.kl = kl
-        self.step = 0
+        self._steps = LossSteps(bnn, micro_batches)
         self._watch = TrainingWatch(bnn, BY_GRADIENTS, has_gaussian_prior=kl is gaussian_kl)
         self._last: tuple[Tensor, Tensor, float] | None = None
 
     def __call__(self, nll: Tensor) -> Tensor:
         """The loss for a batch whose mean negative log-likelihood is `nll`."""
         check_is_mean(nll)
-        divergence, beta = self.kl(self.bnn), self.beta(self.step)
+        divergence, beta = whole(self.kl(self.bnn)), self.beta(self.step)
         loss = nll + beta / self.train_size * divergence
         if not torch.isfinite(loss):
             raise FloatingPointError(self._why(nll, divergence))
         self._last = nll.detach(), divergence.detach(), beta
         if torch.is_grad_enabled():
-            self.step += 1
+            self._steps.count_call()
             self._watch.step()
         return loss
+
+    @property
+    def step(self) -> int:
+        """The number of steps before the coming call, at which the schedule of beta is."""
+        return self._steps.number
 
     def _why(self, nll: Tensor, divergence: Tensor) -> str:
         """The reason for a loss that is not finite: a layer, or else the batch."""
@@ -110,7 +131,7 @@ class ELBO:
 
     def load_state_dict(self, state: dict[str, int]) -> None:
         """Go on from a saved state."""
-        self.step = state["step"]
+        self._steps.start_from(state["step"])
 
 
 class Energy(ABC):

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
+from ssvi.nn.sharded import whole
 from ssvi.nn.sparse import SparsePosterior, realign
 
 SECOND_MOMENTS = frozenset({"exp_avg_sq", "max_exp_avg_sq", "square_avg", "acc_delta", "sum", "exp_inf"})
@@ -40,9 +41,7 @@ class Follower:
 
     def follow(self, source: Tensor) -> None:
         """values[j] <- values[source[j]] in place, and `fresh` where source is -1."""
-        realign(self.values, source)
-        if self.fresh:
-            self.values[source < 0] = self.fresh
+        realign(self.values, source, self.fresh)
 
 
 def followers(posterior: SparsePosterior, optimizers: Sequence[Optimizer], stays: Tensor) -> list[Follower]:
@@ -50,7 +49,7 @@ def followers(posterior: SparsePosterior, optimizers: Sequence[Optimizer], stays
     gradients = [Follower(p.grad) for p in posterior.per_weight() if p.grad is not None]
     stays = stays if stays.any() else ~stays
     moments = [
-        Follower(state[key], state[key][stays].double().mean().item() if key in SECOND_MOMENTS else 0.0)
+        Follower(state[key], whole(state[key])[stays].double().mean().item() if key in SECOND_MOMENTS else 0.0)
         for state, key in moments_per_weight(posterior, optimizers)
     ]
     return gradients + moments

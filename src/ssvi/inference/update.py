@@ -13,12 +13,14 @@ import torch
 from torch import Tensor
 from torch.optim import Optimizer
 
-from ssvi.criteria import Criterion
 from ssvi.inference import distributed
 from ssvi.inference.addition import AdditionScores, top_k
 from ssvi.inference.ages import LayerAges
+from ssvi.inference.averages import follow
 from ssvi.inference.moments import Follower, StartsFresh, followers
+from ssvi.inference.removal import Removal, staying
 from ssvi.nn.posterior import SparseGaussian
+from ssvi.nn.sharded import whole
 from ssvi.nn.sparse import SparsePosterior
 
 
@@ -61,6 +63,8 @@ class LayerPlan:
     followers: Sequence[Follower]
     """Gradients, optimiser state and ages: one number per live weight, which follows it to its new place."""
     optimizers: Sequence[Optimizer] = ()
+    averages: Sequence[SparsePosterior] = ()
+    """Averages of the posterior, which have its support."""
 
     @torch.no_grad()
     def carry_out(self) -> Move:
@@ -72,6 +76,8 @@ class LayerPlan:
         for optimizer in self.optimizers:
             if isinstance(optimizer, StartsFresh):
                 optimizer.start_fresh(self.posterior, source < 0)
+        for average in self.averages:
+            follow(average, self.posterior)
         return Move(removed=old[~torch.isin(old, self.index)], added=self.index[source < 0])
 
 
@@ -80,34 +86,24 @@ def plan_layer(
     name: str,
     posterior: SparsePosterior,
     scores: AdditionScores,
-    removal: Criterion,
+    removal: Removal,
     fresh_sigma: str | float,
     optimizers: Sequence[Optimizer],
     ages: LayerAges | None = None,
+    averages: Sequence[SparsePosterior] = (),
 ) -> LayerPlan:
     """The plan for one layer: the k weights with the smallest removal score leave, then the k best positions come in.
 
     With `ages`, weights within their grace period stay.
     """
-    removable = torch.ones_like(posterior.mu, dtype=torch.bool) if ages is None else ages.removable
-    stays = _staying(name, posterior, removal, removable, k=scores.absent_index.numel())
+    removable = torch.ones_like(posterior.index, dtype=torch.bool) if ages is None else ages.removable
+    stays = staying(name, posterior, removal, removable, k=scores.absent_index.numel())
     index = _new_support(posterior.index.long(), stays, scores)
     distributed.from_first_(index)  # criteria may be random, so one process decides for all
     kept = torch.isin(posterior.index.long(), index)
     sigma = resolve_fresh_sigma(fresh_sigma, posterior, kept)
     following = followers(posterior, optimizers, kept) + ([] if ages is None else [Follower(ages.updates)])
-    return LayerPlan(posterior, index, sigma, following, optimizers)
-
-
-def _staying(name: str, posterior: SparsePosterior, removal: Criterion, removable: Tensor, k: int) -> Tensor:
-    """Which of the s live weights Removal leaves in place, (s,) of bool: all but the k removable ones with the smallest
-    score."""
-    score = removal(posterior.mu, posterior.sigma)
-    _check_removal(name, score, posterior.s)
-    places = removable.nonzero().flatten()
-    stays = ~removable
-    stays[places[top_k(score[places], places.numel() - k)]] = True
-    return stays
+    return LayerPlan(posterior, index, sigma, following, optimizers, averages)
 
 
 def _new_support(index: Tensor, stays: Tensor, scores: AdditionScores) -> Tensor:
@@ -130,18 +126,5 @@ def resolve_fresh_sigma(fresh_sigma: str | float, posterior: SparsePosterior, st
         return 0.0
     stays = stays if stays.any() else ~stays
     if fresh_sigma == "mean_rho":
-        return posterior.sigma_of(posterior.rho[stays].mean()).item()
-    return posterior.sigma[stays].double().mean().item()
-
-
-def _check_removal(name: str, score: Tensor, s: int) -> None:
-    if score.shape != (s,):
-        raise ValueError(
-            f"removal: scores of shape {tuple(score.shape)} for the {s} live weights of layer {name!r}; "
-            "return one score per weight"
-        )
-    if torch.isnan(score).any():
-        raise FloatingPointError(
-            f"removal: NaN among the scores of layer {name!r}; nothing was changed. "
-            "Lower the learning rate, clip gradients, or look for NaN in the input"
-        )
+        return posterior.sigma_of(whole(posterior.rho)[stays].mean()).item()
+    return whole(posterior.sigma)[stays].double().mean().item()

@@ -16,6 +16,7 @@ from ssvi.inference import distributed
 from ssvi.math import gaussian
 from ssvi.nn.layers import gaussians, layers
 from ssvi.nn.posterior import SparseGaussian
+from ssvi.nn.sharded import whole
 
 EVERY = 100
 """Calls between two looks. A look waits for the device. The first looks come earlier: at call 1, 2, 4, ..., 64."""
@@ -104,14 +105,14 @@ class TrainingWatch:
 
     def _tell(self, kind: str, message: str, category: type[Warning] = TrainingWarning) -> None:
         if kind not in self._told and distributed.rank() == 0:
-            warnings.warn(message, category, stacklevel=_level_of_user())
+            warnings.warn(message, category, stacklevel=level_of_user())
         self._told.add(kind)
 
 
 def not_finite(net: nn.Module) -> str | None:
     """The layer of the first parameter that has a NaN or an infinity, and what to do; None if there is none."""
     for name, parameter in net.named_parameters():
-        if not parameter.detach().isfinite().all():
+        if not whole(parameter.detach()).isfinite().all():
             layer, _, what = f".{name}".replace(".posterior.", ".").rpartition(".")
             return (
                 f"{what} of layer {layer[1:]!r} is not finite since an earlier step. Begin again from the last state that "
@@ -123,7 +124,7 @@ def not_finite(net: nn.Module) -> str | None:
 def _at_bounds(posterior: SparseGaussian) -> Tensor:
     """Whether some sigma is at the lower bound, and whether some is at the upper one."""
     low, high = posterior.rho_range
-    least, most = posterior.rho.detach().aminmax()
+    least, most = whole(posterior.rho.detach()).aminmax()
     return torch.stack([least <= low, most >= high])
 
 
@@ -144,8 +145,9 @@ def _collapsed(posteriors: dict[str, SparseGaussian]) -> str | None:
     Both are needed. In a good network many weights may be superfluous and follow the prior, but then the others have a KL.
     """
     weights = sum(p.s for p in posteriors.values())
-    near = sum(int(((p.sigma / p.prior_sigma - 1).abs() < NEAR).sum()) for p in posteriors.values())
-    kl = sum(gaussian.kl(p.mu, p.sigma, p.prior_sigma).sum().item() for p in posteriors.values())
+    sigmas = {name: whole(p.sigma) for name, p in posteriors.items()}
+    near = sum(int(((sigmas[name] / p.prior_sigma - 1).abs() < NEAR).sum()) for name, p in posteriors.items())
+    kl = sum(gaussian.kl(whole(p.mu), sigmas[name], p.prior_sigma).sum().item() for name, p in posteriors.items())
     if near <= weights / 2 or kl >= LITTLE_KL * weights:
         return None
     return (
@@ -154,7 +156,7 @@ def _collapsed(posteriors: dict[str, SparseGaussian]) -> str | None:
     )
 
 
-def _level_of_user() -> int:
+def level_of_user() -> int:
     """The level, for `warnings.warn` in the function that calls this one, of the first line outside of ssvi and torch."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("ssvi", "torch"):

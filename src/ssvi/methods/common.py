@@ -118,7 +118,8 @@ def bound(job: Job[Bound], net: nn.Module, kl: Callable[[nn.Module], Tensor] = g
     beta = schedules.linear(settings.beta_max, steps=warmup) if warmup else schedules.constant(settings.beta_max)
     # with per_epoch the first epoch has the beta of its end and not 0, as in the authors' code
     ahead = unit if job.per_epoch else 0
-    return ELBO(net, train_size=job.train_size, beta=lambda step: beta(step // unit * unit + ahead), kl=kl)
+    beta_of_unit: schedules.Schedule = lambda step: beta(step // unit * unit + ahead)  # noqa: E731
+    return ELBO(net, train_size=job.train_size, beta=beta_of_unit, kl=kl, micro_batches=1)
 
 
 # ---- optimisers ------------------------------------------------------------------------------------------------------

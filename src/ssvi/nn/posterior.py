@@ -13,6 +13,7 @@ from ssvi import kernels
 from ssvi.kernels.geometry import Geometry
 from ssvi.math import gaussian
 from ssvi.nn.random_tensor import drawing_device
+from ssvi.nn.sharded import whole, write
 from ssvi.nn.sparse import SparsePosterior
 
 GAIN = 10.0
@@ -139,7 +140,7 @@ class SparseGaussian(SparsePosterior):
         """theta = mu + sigma * eps on the live weights."""
         device = drawing_device(generator, self.mu)
         eps = torch.randn(self.s, generator=generator, dtype=self.mu.dtype, device=device)
-        return self.mu + self.sigma * eps.to(self.mu.device)
+        return whole(self.mu) + whole(self.sigma) * eps.to(self.mu.device)
 
     def draw(self, x: Tensor, geometry: Geometry, bias: Tensor | None) -> Tensor:
         """y = mu x + sqrt(sigma^2 x^2) eps + bias: local reparameterisation (Eq. 4)."""
@@ -147,7 +148,8 @@ class SparseGaussian(SparsePosterior):
 
     def start_fresh(self, fresh: Tensor, sigma: float) -> None:
         """Set rho so that the fresh weights have this sigma."""
-        self.rho[fresh] = self.rho_of(self.mu.new_tensor(sigma))
+        start = self.rho_of(torch.full_like(self.sigma_init, sigma))
+        write(self.rho, torch.where(fresh, start.to(self.rho.dtype), whole(self.rho)))
 
 
 class SparsePoint(SparsePosterior):

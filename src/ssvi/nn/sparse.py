@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from ssvi.kernels.geometry import Geometry
 from ssvi.nn.random_tensor import RandomTensor
+from ssvi.nn.sharded import whole, write
 
 
 class Listener(Protocol):
@@ -37,9 +38,11 @@ class SparsePosterior(RandomTensor, ABC):
     index: Tensor
     listener: Listener | None
     """Attached for the batches that an update of gamma needs, otherwise None."""
+    follows: bool = False
+    """Whether this is an average of another posterior, whose support it follows (`Subspace.follow`)."""
 
     def __init__(self, shape: tuple[int, ...], index: Tensor, mu: Tensor) -> None:
-        super().__init__(listener=None)
+        super().__init__(listener=None, follows=False)
         self.shape = shape
         self.register_buffer("index", index.to(torch.int32))
         self.mu = nn.Parameter(mu)
@@ -141,7 +144,7 @@ class SparsePosterior(RandomTensor, ABC):
 
 
 @torch.no_grad()
-def realign(values: Tensor, source: Tensor) -> None:
-    """values[j] <- values[source[j]] in place, and 0 where source is -1."""
-    moved = values[source.clamp_min(0)]
-    values.copy_(moved.masked_fill_(source < 0, 0.0))
+def realign(values: Tensor, source: Tensor, fresh: float = 0.0) -> None:
+    """values[j] <- values[source[j]] in place, and `fresh` where source is -1."""
+    moved = whole(values)[source.clamp_min(0)]
+    write(values, moved.masked_fill_(source < 0, fresh))

@@ -1,0 +1,61 @@
+"""Removal (Section 3.3.1): which of the live weights of a layer leave in an update of gamma."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+
+from ssvi import criteria
+from ssvi.inference.addition import top_k
+from ssvi.nn.sharded import whole
+from ssvi.nn.sparse import SparsePosterior
+
+Removal = Callable[[SparsePosterior], Tensor]
+"""A layer -> the score of each live weight, (s,); weights with small scores leave."""
+
+
+def resolve(removal: str | criteria.Criterion) -> Removal:
+    """The criterion of that name or the function, for any layer.
+
+    A point has sigma = 0, where criteria that divide by sigma are infinite for all weights alike. In the limit of small and
+    equal sigma they all have the order of |mu|, so that is what a point is scored by.
+    """
+    criterion = criteria.resolve(removal)
+
+    def score(posterior: SparsePosterior) -> Tensor:
+        scores = criterion(whole(posterior.mu), whole(posterior.sigma))
+        if posterior.spreads or scores.isfinite().all():
+            return scores
+        if not isinstance(removal, str):
+            raise FloatingPointError(
+                "removal: your function gives scores that are not finite for a sparse point, whose sigma is 0; "
+                "take removal='abs_mu'"
+            )
+        return whole(posterior.mu).abs()
+
+    return score
+
+
+def staying(name: str, posterior: SparsePosterior, removal: Removal, removable: Tensor, k: int) -> Tensor:
+    """Which of the s live weights stay, (s,) of bool: all but the k removable ones with the smallest score."""
+    score = removal(posterior)
+    _check_scores(name, score, posterior.s)
+    places = removable.nonzero().flatten()
+    stays = ~removable
+    stays[places[top_k(score[places], places.numel() - k)]] = True
+    return stays
+
+
+def _check_scores(name: str, score: Tensor, s: int) -> None:
+    if score.shape != (s,):
+        raise ValueError(
+            f"removal: scores of shape {tuple(score.shape)} for the {s} live weights of layer {name!r}; "
+            "return one score per weight"
+        )
+    if torch.isnan(score).any():
+        raise FloatingPointError(
+            f"removal: NaN among the scores of layer {name!r}; nothing was changed. "
+            "Lower the learning rate, clip gradients, or look for NaN in the input"
+        )
