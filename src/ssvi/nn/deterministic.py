@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ssvi.nn.bayes_layer import BayesLayer, become_plain, slot
-from ssvi.nn.layers import layers, posteriors
+from ssvi.nn.layers import layers
 from ssvi.nn.posterior import SparsePoint
 from ssvi.nn.sparse import SparsePosterior
 from ssvi.nn.theta_statistics import fitted, remove, settle
@@ -38,9 +38,8 @@ def sample(bnn: Net, generator: torch.Generator | None = None, *, dense: bool = 
 def _deterministic(net: Net, theta_of: Callable[[SparsePosterior], Tensor], dense: bool) -> Net:
     """The same network; the weights of every Bayesian layer have become the numbers theta_of(posterior)."""
     remove(net)  # a network with one theta has no others
-    points: dict[SparsePosterior, SparsePoint] = {}
-    for posterior in posteriors(net).values() if any(layers(net)) else ():
-        points[posterior] = SparsePoint(posterior.shape, posterior.index, theta_of(posterior).detach().clone())
+    posteriors = [module for module in net.modules() if isinstance(module, SparsePosterior)]  # as `at_sample` draws them
+    points = {p: SparsePoint(p.shape, p.index, theta_of(p).detach().clone()) for p in posteriors}
     parameters: dict[SparsePosterior, nn.Parameter] = {}
     for _, layer in list(layers(net)):
         if dense:

@@ -49,6 +49,9 @@ class Recurrent(_Reader):
     def _init_flat_weights(self) -> None:
         """torch calls it when the parameters have moved to another device; the list follows by itself."""
 
+    def _update_flat_weights(self) -> None:
+        """torch calls it in `forward`, in case a parameter was replaced; the list follows by itself."""
+
     def flatten_parameters(self) -> None:
         """Nothing: theta is a new tensor in each call, and cuDNN packs it then."""
 
