@@ -49,9 +49,9 @@ CASES = {
     "lstm with projection": (lambda: nn.LSTM(4, 6, proj_size=3, batch_first=True), lambda: (torch.randn(2, 5, 4),)),
     "gru": (lambda: nn.GRU(4, 6, bias=False), lambda: (torch.randn(5, 2, 4),)),
     "rnn": (lambda: nn.RNN(4, 6, nonlinearity="relu"), lambda: (torch.randn(5, 2, 4),)),
-    "lstm cell": (lambda: nn.LSTMCell(4, 6), lambda: (torch.randn(2, 4),)),
-    "gru cell": (lambda: nn.GRUCell(4, 6), lambda: (torch.randn(2, 4),)),
-    "rnn cell": (lambda: nn.RNNCell(4, 6), lambda: (torch.randn(2, 4),)),
+    "lstm cell": (lambda: nn.LSTMCell(4, 6), lambda: (torch.randn(2, 4), (torch.randn(2, 6), torch.randn(2, 6)))),
+    "gru cell": (lambda: nn.GRUCell(4, 6), lambda: (torch.randn(2, 4), torch.randn(2, 6))),
+    "rnn cell": (lambda: nn.RNNCell(4, 6), lambda: (torch.randn(2, 4), torch.randn(2, 6))),
     "embedding": (lambda: nn.Embedding(7, 5), lambda: (TOKENS,)),
     "embedding with padding": (lambda: nn.Embedding(7, 5, padding_idx=4), lambda: (TOKENS,)),
     "embedding bag": (lambda: nn.EmbeddingBag(7, 5, mode="sum", padding_idx=0), lambda: (TOKENS,)),
@@ -63,6 +63,13 @@ CASES = {
 def tensor(y) -> torch.Tensor:
     """The output, or the first of several."""
     return y if isinstance(y, torch.Tensor) else tensor(y[0])
+
+
+def as_double(x):
+    """The same in float64, also where it is a tuple; tokens stay tokens."""
+    if isinstance(x, tuple):
+        return tuple(map(as_double, x))
+    return x.double() if x.is_floating_point() else x
 
 
 def random_parameters(bnn: nn.Module) -> dict[str, tuple[BayesLayer, str]]:

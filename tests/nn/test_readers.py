@@ -6,7 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
-from read_layers import CASES, OWN, Gated, random_parameters, tensor
+from read_layers import CASES, OWN, Gated, as_double, random_parameters, tensor
 from torch import nn
 
 import ssvi
@@ -20,7 +20,7 @@ def converted(name: str, density: float = 1.0, **options) -> tuple[nn.Module, nn
     torch.manual_seed(0)
     make, inputs = CASES[name]
     net = make().double()
-    args = tuple(x.double() if x.is_floating_point() else x for x in inputs())
+    args = as_double(inputs())
     own = OWN if isinstance(net, Gated) else None
     return net, ssvi.to_bnn(net, density, layers=own, sigma_init=0.3, seed=1, **options), args
 
