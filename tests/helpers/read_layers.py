@@ -39,7 +39,10 @@ def same_three_times(x):
 TOKENS = torch.tensor([[1, 2, 3, 0], [4, 4, 6, 1]])
 OWN = {Gated: ("weight", "gate")}
 CASES = {
-    "attention": (lambda: nn.MultiheadAttention(8, 2, batch_first=True), lambda: same_three_times(torch.randn(2, 5, 8))),
+    "attention": (
+        lambda: nn.MultiheadAttention(8, 2, batch_first=True),
+        lambda: same_three_times(torch.randn(2, 5, 8)),
+    ),
     "attention of three sizes": (
         lambda: nn.MultiheadAttention(8, 2, kdim=6, vdim=4, bias=False),
         lambda: (torch.randn(3, 2, 8), torch.randn(5, 2, 6), torch.randn(5, 2, 4)),

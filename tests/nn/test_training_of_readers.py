@@ -12,7 +12,6 @@ from torch import nn
 import ssvi
 from ssvi.nn.layers import posteriors
 
-
 # torch's own, for an LSTM with projections in float32
 no_onednn = pytest.mark.filterwarnings("ignore:LSTM with projections")
 

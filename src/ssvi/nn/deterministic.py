@@ -38,7 +38,9 @@ def sample(bnn: Net, generator: torch.Generator | None = None, *, dense: bool = 
 def _deterministic(net: Net, theta_of: Callable[[SparsePosterior], Tensor], dense: bool) -> Net:
     """The same network; the weights of every Bayesian layer have become the numbers theta_of(posterior)."""
     remove(net)  # a network with one theta has no others
-    posteriors = [module for module in net.modules() if isinstance(module, SparsePosterior)]  # as `at_sample` draws them
+    posteriors = [
+        module for module in net.modules() if isinstance(module, SparsePosterior)
+    ]  # as `at_sample` draws them
     points = {p: SparsePoint(p.shape, p.index, theta_of(p).detach().clone()) for p in posteriors}
     parameters: dict[SparsePosterior, nn.Parameter] = {}
     for _, layer in list(layers(net)):
