@@ -7,11 +7,8 @@ from ecosystem_networks import assert_converted_trained_and_saved
 
 import ssvi
 
-timm = pytest.importorskip(
-    "timm",
-    reason="timm, or the torchvision that it needs, is not installed: run `make test-ecosystem`",
-    exc_type=ImportError,
-)
+WHY = "timm, or the torchvision that it needs, is not installed: run `make test-ecosystem`"
+timm = pytest.importorskip("timm", reason=WHY, exc_type=ImportError)
 
 pytestmark = [pytest.mark.ecosystem, pytest.mark.filterwarnings("default")]
 

@@ -64,7 +64,7 @@ def sentences() -> tuple[torch.Tensor, torch.Tensor]:
     return words, words % 3
 
 
-NETWORKS = {"u-net": (UNet, images, 0.98), "lstm tagger": (Tagger, sentences, 0.92)}
+NETWORKS = {"u-net": (UNet, images), "lstm tagger": (Tagger, sentences)}
 
 
 def share_converted(net: nn.Module, bnn: nn.Module) -> float:
@@ -76,10 +76,10 @@ def share_converted(net: nn.Module, bnn: nn.Module) -> float:
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_network_of_torch_is_converted_trained_saved_loaded_and_predicts(name, optimiser, tmp_path):
     torch.manual_seed(0)
-    make, data, share = NETWORKS[name]
+    make, data = NETWORKS[name]
     net, (x, y) = make(), data()
     bnn = ssvi.to_bnn(net, 0.5)
-    assert share_converted(net, bnn) >= share
+    assert share_converted(net, bnn) >= 0.95
     losses = steps(bnn, lambda: F.cross_entropy(bnn(x), y), 90, optimiser)
     assert sum(losses[-5:]) < 0.7 * sum(losses[:5])
     ssvi.save(bnn, tmp_path / "model.safetensors")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from torch import nn
-from torch.nn.utils.parametrize import is_parametrized
+from torch.nn.utils.parametrize import ParametrizationList, is_parametrized
 
 from ssvi.nn.bayes_layer import BayesLayer
 from ssvi.nn.classes import Kind
@@ -28,8 +28,11 @@ def reason(module: nn.Module, kind: Kind | None, skipped: bool) -> str | None:
         return "its size is not known yet: run a batch through the network before to_bnn"
     if kind is not None:
         return SKIPPED if skipped else _reason_of_convertible(module, kind)
-    if is_parametrized(module):
-        return "its weight is computed by a parametrization (weight_norm, spectral_norm)"
+    if is_parametrized(module) or isinstance(module, ParametrizationList):
+        return (
+            "its weight is computed by a parametrization (weight_norm, spectral_norm): "
+            "call torch.nn.utils.parametrize.remove_parametrizations before to_bnn"
+        )
     if not own:
         return None
     if isinstance(module, NORMALISATION):
