@@ -2,18 +2,23 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+ECOSYSTEM := .venv-ecosystem
 NATIVE := $(wildcard hatch_build.py src/ssvi/kernels/native/cpp/*.cpp src/ssvi/kernels/native/cpp/*.h)
 
-.PHONY: demo test test-slow lint bench sanitize clean
+.PHONY: demo test test-slow test-ecosystem lint bench sanitize clean
 
 demo: $(VENV)/.demo
 	$(BIN)/ssvi demo
 
 test: $(VENV)/.test lint
-	$(BIN)/python -m pytest -m "not slow"
+	$(BIN)/python -m pytest -m "not slow and not ecosystem"
 
 test-slow: $(VENV)/.test
 	$(BIN)/python -m pytest -m slow
+
+# Networks of transformers and timm, in an environment of their own: these packages are large, and are pinned.
+test-ecosystem: $(ECOSYSTEM)/.test
+	$(ECOSYSTEM)/bin/python -m pytest -m ecosystem tests/ecosystem
 
 # Run it on an idle machine: it measures ratios, and writes docs/performance.md.
 bench: $(VENV)/.test
@@ -37,9 +42,14 @@ $(VENV)/.test: pyproject.toml constraints.txt $(NATIVE) | $(VENV)
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[test]"
 	touch $@ $(VENV)/.demo
 
+$(ECOSYSTEM)/.test: pyproject.toml constraints.txt $(NATIVE)
+	$(PYTHON) -m venv $(ECOSYSTEM)
+	$(ECOSYSTEM)/bin/pip install --quiet --constraint constraints.txt --editable ".[ecosystem]"
+	touch $@
+
 $(VENV):
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
 
 clean:
-	rm -rf $(VENV) out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(ECOSYSTEM) out .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from ssvi.inference.subspace import Move, Subspace, Update
     from ssvi.inference.watch import TrainingWarning
     from ssvi.nn.at_theta import at_mean
+    from ssvi.nn.conversion_warning import ConversionWarning
     from ssvi.nn.convert import to_bnn
     from ssvi.nn.deterministic import mean, sample
     from ssvi.nn.fit_batchnorm import fit_batchnorm
@@ -30,6 +31,7 @@ __version__ = "0.1.0"
 __all__ = [
     "ELBO",
     "IVON",
+    "ConversionWarning",
     "Evaluation",
     "Move",
     "Subspace",
@@ -70,6 +72,7 @@ _HOME = {
     "inference.subspace": ("Move", "Subspace", "Update"),
     "nn.at_theta": ("at_mean",),
     "inference.watch": ("TrainingWarning",),
+    "nn.conversion_warning": ("ConversionWarning",),
     "nn.convert": ("to_bnn",),
     "nn.deterministic": ("mean", "sample"),
     "nn.fit_batchnorm": ("fit_batchnorm",),

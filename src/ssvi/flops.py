@@ -13,15 +13,20 @@ criterion 3. See docs/differences.md for how this compares with the paper's colu
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from ssvi.nn.conversion_rules import convertible
+from ssvi.nn.bayes_layer import BayesLayer
 from ssvi.nn.gates import gates
-from ssvi.nn.layers import TWINS, BayesLayer
+from ssvi.nn.kinds import kind_of
+from ssvi.nn.layers import use_name
+from ssvi.nn.layout import Layout
+from ssvi.nn.positions import uses_per_example
 from ssvi.nn.random_tensor import pinned_at_mean
 from ssvi.nn.reach import reachable
+from ssvi.nn.sparse import SparsePosterior
 
 
 @dataclass(frozen=True)
@@ -38,22 +43,16 @@ class LayerCost:
 
 
 def per_layer(net: nn.Module, x: Tensor) -> list[LayerCost]:
-    """The cost of every Linear and Conv layer for inputs like the batch `x`, each use of a layer counted."""
+    """The cost of every layer with weights for inputs like the batch `x`, each use of a layer counted."""
     costs: list[LayerCost] = []
-    live = _live_weights(net, x)
     names = {module: name for name, module in net.named_modules()}
+    weights = {module: found for module in names if (found := _weights(names[module], module))}
+    live = reachable(net, x) if next(gates(net), None) is not None else {}
 
-    def count(module: nn.Module, args: tuple[Tensor, ...], y: Tensor) -> None:
-        outputs = y.numel() // len(x)  # of one example, over all channels
-        if isinstance(module, BayesLayer):
-            d, s, out = module.posterior.d, module.posterior.s, module.posterior.shape[0]
-        else:
-            mask = live[names[module]]
-            d, s, out = mask.numel(), int(mask.sum()), mask.shape[0]
-        costs.append(LayerCost(names[module], _is_random(module), d * outputs // out, s * outputs // out))
+    def count(module: nn.Module, args: tuple[Any, ...], y: Any) -> None:
+        costs.extend(weight.cost(module, args, y, len(x), live.get(weight.name)) for weight in weights[module])
 
-    counted = [m for m in net.modules() if isinstance(m, BayesLayer) or type(m) in TWINS]
-    handles = [m.register_forward_hook(count) for m in counted]
+    handles = [module.register_forward_hook(count) for module in weights]
     was_training = net.training
     try:
         with torch.no_grad(), pinned_at_mean(net):  # draws no random number
@@ -66,15 +65,39 @@ def per_layer(net: nn.Module, x: Tensor) -> list[LayerCost]:
     return costs
 
 
-def _live_weights(net: nn.Module, x: Tensor) -> dict[str, Tensor]:
-    """The mask of the live weights of each plain layer: not zero, and in a network with gates not in a removed channel."""
-    if next(gates(net), None) is not None:
-        return reachable(net, x)
-    return {name: layer.weight != 0 for name, layer in convertible(net).items()}
+@dataclass(frozen=True)
+class _Weight:
+    """A weight of a layer: a posterior, or a parameter of a deterministic layer."""
+
+    name: str
+    theta: SparsePosterior | Tensor
+    layout: Layout
+
+    def cost(self, layer: nn.Module, args: tuple[Any, ...], y: Any, examples: int, live: Tensor | None) -> LayerCost:
+        """Of one call of the layer; `live` is the mask of the weights that count, if it is known already."""
+        theta, random = self.theta, False
+        if isinstance(theta, SparsePosterior):
+            d, s, random = theta.d, theta.s, theta.spreads
+        else:
+            d, s = theta.numel(), int((theta != 0 if live is None else live).sum())
+        outputs = self.layout.by_output(torch.empty(theta.shape, device="meta")).shape[0]
+        uses = uses_per_example(layer, args, y, outputs, examples)
+        return LayerCost(self.name, random, int(d * uses), int(s * uses))
 
 
-def _is_random(module: nn.Module) -> bool:
-    return isinstance(module, BayesLayer) and module.posterior.spreads
+def _weights(name: str, module: nn.Module) -> list[_Weight]:
+    """The weights that a layer multiplies with: its posteriors, or the parameters that could be random."""
+    if isinstance(module, nn.MultiheadAttention):  # it multiplies with the weight of its child itself
+        return _own_weights(name, module) + _own_weights(f"{name}.out_proj".removeprefix("."), module.out_proj)
+    return _own_weights(name, module)
+
+
+def _own_weights(name: str, module: nn.Module) -> list[_Weight]:
+    if isinstance(module, BayesLayer):
+        return [_Weight(use_name(name, of), p, module.layout) for of, p in module.posteriors.items()]
+    kind = kind_of(module, {})
+    weights = {of: getattr(module, of) for of in kind.random} if kind else {}
+    return [_Weight(use_name(name, of), kind.layout.theta(w), kind.layout) for of, w in weights.items()] if kind else []
 
 
 def inference(net: nn.Module, x: Tensor, samples: int = 1) -> int:

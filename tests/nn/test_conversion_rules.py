@@ -6,7 +6,18 @@ from torch import nn
 from torch.nn.utils import prune
 
 import ssvi
-from ssvi.nn.layers import BayesLayer
+from ssvi.nn.bayes_layer import BayesLayer
+
+
+class Rotation(nn.Module):
+    """A layer of a user's own."""
+
+    def __init__(self):
+        super().__init__()
+        self.matrix = nn.Parameter(torch.eye(8))
+
+    def forward(self, x):
+        return x @ self.matrix
 
 
 class Zoo(nn.Module):
@@ -22,10 +33,11 @@ class Zoo(nn.Module):
         self.normed = nn.utils.parametrizations.weight_norm(nn.Linear(16, 8))
         self.frozen = nn.Linear(8, 8).requires_grad_(False)
         self.up = nn.ConvTranspose1d(8, 8, 1)
+        self.own = Rotation()
         self.scale = nn.Parameter(torch.ones(8))
 
     def forward(self, x):
-        h = self.norm(self.linear(x))
+        h = self.own(self.norm(self.linear(x)))
         h = self.attention(h, h, h)[0] * self.scale
         h = self.normed(self.lstm(h)[0])
         return self.up(self.frozen(self.encoder(h)).transpose(1, 2))
@@ -35,17 +47,17 @@ def test_what_cannot_be_converted_works_as_before_and_is_explained():
     torch.manual_seed(0)
     bnn = ssvi.to_bnn(Zoo(), 0.5)
     converted = {name for name, _ in ssvi.layers(bnn)}
-    assert converted == {"linear", "encoder.linear1", "encoder.linear2"}
+    assert converted == {
+        *("linear", "lstm", "attention", "attention.out_proj", "up"),
+        *("encoder.linear1", "encoder.linear2", "encoder.self_attn", "encoder.self_attn.out_proj"),
+    }
     said = ssvi.summary(bnn)
     for layer, reason in {
-        "lstm": "LSTM is not a layer that can be converted",
-        "attention ": "MultiheadAttention is not a layer that can be converted",
-        "attention.out_proj": "is a subclass",
         "norm ": "normalisation",
         "frozen": "frozen",
-        "up": "ConvTranspose1d is not",
-        "normed": "is a subclass",
-        "(the network)": "Zoo is not a layer",
+        "own": "Rotation is not a layer that we know: to_bnn(..., layers={Rotation: ('matrix',)}) converts it",
+        "normed": "computed by a parametrization",
+        "(the network)": "layers={Zoo: ('scale',)}) converts it",
     }.items():
         line = next(line for line in said.splitlines() if line.startswith(layer))
         assert reason in line
@@ -64,7 +76,8 @@ def test_old_style_hooks_on_the_weight_are_left_alone():
         ssvi.to_bnn(net, 0.5)
     with torch.no_grad():  # now the weight that the hook computes has no graph, and torch can copy it
         net(torch.randn(3, 4))
-    bnn = ssvi.to_bnn(net, 0.5)
+    with pytest.warns(ssvi.ConversionWarning, match=r"only 33.3% of the 24 weights.*0 \(16\): its weight is computed"):
+        bnn = ssvi.to_bnn(net, 0.5)
     assert not isinstance(bnn[0], BayesLayer)
     assert "computed by a hook" in ssvi.summary(bnn)
     assert bnn(torch.randn(3, 4)).shape == (3, 2)

@@ -58,17 +58,27 @@ def test_tied_weights_stay_tied():
     net = Tied()
     bnn = ssvi.to_bnn(net, 0.5)
     assert bnn.first.posterior is bnn.second.posterior is bnn.again.posterior
-    assert bnn.head.weight is bnn.embedding.weight, "the embedding stays deterministic, so its tie does too"
+    assert bnn.head.posterior is bnn.embedding.posterior, "across kinds of layers too"
     assert bnn.in_a_list[0] is bnn.first
     assert len([p for p in bnn.parameters() if p.numel() == 18]) == 2, "mu and rho once"
-    assert ssvi.kl(bnn) == bnn.first.posterior.kl()
-    assert "tied to a weight of embedding" in ssvi.summary(bnn)
+    assert ssvi.kl(bnn) == bnn.first.posterior.kl() + bnn.head.posterior.kl()
+    assert "tied to embedding" in ssvi.summary(bnn)
     assert "tied to first" in ssvi.summary(bnn)
     plain = ssvi.mean(bnn, dense=True)
     assert plain.first.weight is plain.second.weight
+    assert plain.head.weight is plain.embedding.weight
     tokens = torch.tensor([[1, 2, 3]])
     with ssvi.at_mean(bnn):
         torch.testing.assert_close(plain(tokens), bnn(tokens))
+
+
+def test_a_tie_to_a_deterministic_layer_stays_a_tie():
+    with pytest.warns(ssvi.ConversionWarning, match=r"35\.3% of the 102 weights.*head \(66\): tied"):
+        bnn = ssvi.to_bnn(Tied(), 0.5, skip=("embedding",))
+    assert bnn.head.weight is bnn.embedding.weight
+    assert "tied to a weight of embedding" in ssvi.summary(bnn)
+    rows = {row.name: row for row in ssvi.summary(bnn).rows}
+    assert (rows["embedding"].d, rows["head"].d) == (66, 0), "counted once"
 
 
 def test_hooks_attributes_mode_dtype_and_device_are_kept():

@@ -28,6 +28,11 @@ CASES = {
     "conv2d circular": (lambda: nn.Conv2d(4, 6, 3, padding=1, stride=2, padding_mode="circular"), (2, 4, 7, 8)),
     "conv2d unbatched": (lambda: nn.Conv2d(4, 6, 3, padding=1), (4, 7, 8)),
     "conv3d": (lambda: nn.Conv3d(2, 4, (1, 2, 3), stride=(1, 2, 1), padding=(0, 1, 1), groups=2), (2, 2, 4, 5, 6)),
+    "conv transpose 1d": (lambda: nn.ConvTranspose1d(4, 6, 3, stride=2, padding=1, output_padding=1), (2, 4, 5)),
+    "conv transpose 2d": (lambda: nn.ConvTranspose2d(4, 6, (3, 2), stride=(2, 1), dilation=(1, 2)), (2, 4, 5, 4)),
+    "conv transpose groups": (lambda: nn.ConvTranspose2d(4, 6, 3, groups=2, bias=False), (2, 4, 3, 4)),
+    "conv transpose unbatched": (lambda: nn.ConvTranspose2d(4, 6, 2, stride=2), (4, 3, 4)),
+    "conv transpose 3d": (lambda: nn.ConvTranspose3d(2, 4, (1, 2, 3), stride=(1, 2, 1), groups=2), (2, 2, 2, 3, 3)),
 }
 cases = pytest.mark.parametrize("case", CASES.values(), ids=CASES)
 
@@ -181,7 +186,18 @@ def test_half_precision_keeps_its_variance():
         assert bnn.float()(torch.ones(3, 256)).dtype == torch.bfloat16
 
 
+def test_a_transposed_convolution_takes_the_size_of_its_output():
+    _, bnn, x = converted(CASES["conv transpose 2d"])
+    plain = ssvi.mean(bnn, dense=True)
+    with ssvi.at_mean(bnn):
+        for size in ([12, 6], [11, 6]):
+            torch.testing.assert_close(bnn(x, output_size=size), plain(x, output_size=size))
+    assert bnn.kernel == "dense"
+    with kernels.use("dense"):
+        assert ssvi.to_bnn(nn.Linear(8, 8), 0.5).kernel == "dense"
+
+
 def test_the_package_gives_the_names_of_the_layers_and_hides_no_module():
     assert {"Linear", "Conv1d", "Conv2d", "Conv3d", "BayesLayer"} <= set(ssvi.nn.__all__)
     for name in ssvi.nn.__all__:
-        assert getattr(ssvi.nn, name) is getattr(ssvi.nn.layers, name)
+        assert getattr(ssvi.nn, name) in vars(ssvi.nn.layers).values()

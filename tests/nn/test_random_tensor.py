@@ -8,9 +8,9 @@ import torch
 from torch import nn
 
 import ssvi
+from ssvi.nn.bayes_layer import BayesLayer
 from ssvi.nn.gate_kinds import BinaryGate, LogNormalGate, NormalGate
 from ssvi.nn.gates import Gate
-from ssvi.nn.layers import BayesLayer
 from ssvi.nn.posterior import SparseGaussian, SparsePoint
 from ssvi.nn.random_tensor import RandomTensor, is_random, random_tensors
 from ssvi.nn.sparse import SparsePosterior

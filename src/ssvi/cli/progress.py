@@ -20,7 +20,7 @@ from rich.progress import (
 )
 
 from ssvi.inference import distributed
-from ssvi.nn.layers import layers
+from ssvi.nn.layers import posterior_uses
 from ssvi.training.progress import EpochLine, StepNumbers
 from ssvi.training.records import to_plain
 from ssvi.training.run import Run, ignore
@@ -90,6 +90,6 @@ def _numbers(n: StepNumbers) -> str:
 def _traffic(run: Run) -> str:
     """How many bytes the processes send each other in a step, and how many dense VI would send."""
     sent = distributed.traffic(run.net)
-    posteriors = [layer.posterior for _, layer in layers(run.net)]
+    posteriors = [posterior for _, posterior in posterior_uses(run.net)]
     dense = sent + sum(2 * (p.d - p.s) * p.mu.element_size() for p in posteriors)
     return f"{distributed.ranks()} processes average {sent:,} bytes of gradients per step (dense VI: {dense:,})"

@@ -5,10 +5,13 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from ssvi import criteria, kernels
+from ssvi import criteria
 from ssvi.evaluation.results import AgainstSNR, Agreement, LayerRow
 from ssvi.inference.predict import Mixture
-from ssvi.nn.layers import TWINS, BayesLayer, layers
+from ssvi.nn.bayes_layer import BayesLayer
+from ssvi.nn.kinds import is_linear_map
+from ssvi.nn.layers import posterior_uses, use_name
+from ssvi.nn.layout import OUTPUTS_FIRST, Layout
 from ssvi.nn.posterior import SparseGaussian
 from ssvi.nn.sparse import SparsePosterior
 
@@ -18,7 +21,8 @@ TEXTBOOK = "snr_abs_textbook"
 
 @torch.no_grad()
 def layer_rows(net: nn.Module) -> list[LayerRow]:
-    """A row for every Linear and Conv layer, in the order of the network; a posterior that layers share has one row.
+    """A row for every posterior, and every deterministic Linear and Conv layer, in the order of the network. A posterior
+    that layers share has one row.
 
     Of a mixture the last network is shown.
     """
@@ -26,16 +30,16 @@ def layer_rows(net: nn.Module) -> list[LayerRow]:
     rows = []
     for name, module in last_network(net).named_modules():
         if isinstance(module, BayesLayer):
-            if module.posterior not in seen:
-                rows.append(_posterior_row(name, module))
-            seen.add(module.posterior)
+            for parameter, posterior in module.posteriors.items():
+                if posterior not in seen:
+                    rows.append(_posterior_row(use_name(name, parameter), module, posterior))
+                seen.add(posterior)
         elif (weight := deterministic_weight(module)) is not None:
             rows.append(_deterministic_row(name, type(module).__name__, weight))
     return rows
 
 
-def _posterior_row(name: str, layer: BayesLayer) -> LayerRow:
-    posterior = layer.posterior
+def _posterior_row(name: str, layer: BayesLayer, posterior: SparsePosterior) -> LayerRow:
     gaussian = posterior if isinstance(posterior, SparseGaussian) else None
     return LayerRow(
         layer=name,
@@ -45,9 +49,9 @@ def _posterior_row(name: str, layer: BayesLayer) -> LayerRow:
         density=posterior.density,
         sigma_start=gaussian.sigma_init.item() if gaussian else None,
         sigma=gaussian.sigma.median().item() if gaussian else None,
-        dead_units=dead_units(posterior),
+        dead_units=dead_units(posterior, layer.layout),
         snr=(gaussian.mu.abs() / gaussian.sigma).median().item() if gaussian else None,
-        kernel=kernels.chosen(posterior.mu, layer.geometry, posterior.s),
+        kernel=layer.kernel,
     )
 
 
@@ -60,11 +64,9 @@ def _deterministic_row(name: str, kind: str, weight: Tensor) -> LayerRow:
     )  # fmt: skip
 
 
-def dead_units(posterior: SparsePosterior) -> float:
+def dead_units(posterior: SparsePosterior, layout: Layout = OUTPUTS_FIRST) -> float:
     """The share of output units without a live weight: their output is their bias, whatever the input."""
-    units = posterior.shape[0]
-    with_weights = torch.unique(posterior.index.long() // (posterior.d // units)).numel()
-    return 1 - with_weights / units
+    return 1 - layout.by_output(posterior.gamma).flatten(1).any(1).double().mean().item()
 
 
 @torch.no_grad()
@@ -123,12 +125,12 @@ def network_count(net: nn.Module) -> int:
 
 def distinct_posteriors(net: nn.Module) -> list[SparsePosterior]:
     """Every posterior once, also where layers share it; none in a deterministic network."""
-    return list(dict.fromkeys(layer.posterior for _, layer in layers(net)))
+    return list(dict.fromkeys(posterior for _, posterior in posterior_uses(net)))
 
 
 def deterministic_weight(module: nn.Module) -> Tensor | None:
     """The weight of a Linear or Conv layer of torch; None for all other modules."""
-    weight = module.weight if type(module) in TWINS else None
+    weight = module.weight if is_linear_map(module) else None
     return weight if isinstance(weight, Tensor) else None
 
 

@@ -60,7 +60,7 @@ def _restored_at_exit(before: str) -> Iterator[None]:
 
 def chosen(x: Tensor, geometry: Geometry, s: int) -> str:
     """The name of the kernel that serves a layer with s live weights on inputs like `x` (of its device and dtype)."""
-    if _choice == "dense" or not native.supports(x, geometry):
+    if _choice == "dense" or geometry.output_padding is not None or not native.supports(x, geometry):
         return "dense"
     return "native" if _choice == "native" or _native_is_faster(geometry, s) else "dense"
 

@@ -16,6 +16,7 @@ from torch import Tensor
 from torch.nn import grad as weight_grad
 
 _CONV = {1: F.conv1d, 2: F.conv2d, 3: F.conv3d}
+_CONV_TRANSPOSE = {1: F.conv_transpose1d, 2: F.conv_transpose2d, 3: F.conv_transpose3d}
 _CONV_WEIGHT_GRAD = {
     1: weight_grad.conv1d_weight,
     2: weight_grad.conv2d_weight,
@@ -29,6 +30,9 @@ class Geometry:
 
     A fully connected layer has no kernel, and then no stride, padding or dilation. Padding is zeros, the same on both
     sides; a layer that pads in another way pads its input first.
+
+    A transposed convolution is the backward pass, with respect to its input, of the convolution that the other fields
+    describe: `shape` is (in, out / groups, *kernel), and `output_padding` is a tuple and not None.
     """
 
     shape: tuple[int, ...]
@@ -36,6 +40,7 @@ class Geometry:
     padding: tuple[int, ...] = ()
     dilation: tuple[int, ...] = ()
     groups: int = 1
+    output_padding: tuple[int, ...] | None = None
 
     @property
     def d(self) -> int:
@@ -51,6 +56,9 @@ class Geometry:
         """y = weight * x (+ bias), by torch."""
         if self.ndim == 0:
             return F.linear(x, weight, bias)
+        if self.output_padding is not None:
+            sizes = (self.stride, self.padding, self.output_padding, self.groups, self.dilation)
+            return _CONV_TRANSPOSE[self.ndim](x, weight, bias, *sizes)
         return _CONV[self.ndim](x, weight, bias, self.stride, self.padding, self.dilation, self.groups)
 
     def weight_gradient(self, x: Tensor, grad_y: Tensor) -> Tensor:
@@ -59,6 +67,8 @@ class Geometry:
             return grad_y.reshape(-1, self.shape[0]).T @ x.reshape(-1, self.shape[1])
         if x.dim() == self.ndim + 1:  # torch takes one image without its batch dimension
             x, grad_y = x.unsqueeze(0), grad_y.unsqueeze(0)
+        if self.output_padding is not None:  # y is the input of the convolution, x its output
+            x, grad_y = grad_y, x
         with torch.no_grad():
             return _CONV_WEIGHT_GRAD[self.ndim](
                 x, self.shape, grad_y, self.stride, self.padding, self.dilation, self.groups

@@ -26,7 +26,7 @@ from ssvi.methods.groups import Bound, Posterior, SpreadDescent, Support
 from ssvi.methods.job import Training
 from ssvi.methods.settings import default_of, one_of, setting
 from ssvi.nn.conversion_rules import matching
-from ssvi.nn.layers import layers, posteriors
+from ssvi.nn.layers import posterior_uses, posteriors
 from ssvi.nn.posterior import SparseGaussian
 
 
@@ -69,8 +69,8 @@ def prune(
 
 def sparse_gaussians(bnn: nn.Module, dense: Sequence[str]) -> dict[str, SparseGaussian]:
     """The Gaussian posteriors by name, but for those that a layer named in `dense` uses."""
-    users = dict(layers(bnn))
-    spared = {users[name].posterior for name in matching(users, dense, "dense", "Bayesian layer")}
+    users = dict(posterior_uses(bnn))
+    spared = {users[name] for name in matching(users, dense, "dense", "Bayesian layer")}
     sparse = {name: p for name, p in posteriors(bnn).items() if isinstance(p, SparseGaussian) and p not in spared}
     if not sparse:
         raise ValueError(

@@ -1,18 +1,24 @@
-"""Which layers of a network `to_bnn` converts, and why the others stay deterministic."""
+"""Which layers of a network `to_bnn` converts, and how."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import cast
 
 from torch import nn
 
-from ssvi.nn.layers import TWINS, BayesLayer
+from ssvi.nn.classes import Kind
+from ssvi.nn.kinds import OwnLayers, check_own, is_linear_map, kind_of
+from ssvi.nn.layers import use_name
+from ssvi.nn.layout import InputsFirst, Rows
+from ssvi.nn.reasons import NORMALISATION, check_plain, reason
+from ssvi.nn.uses import Use
+
+__all__ = ["NORMALISATION", "REASON", "Choice", "choose", "convertible", "matching"]
 
 PlainLayer = nn.Linear | nn.Conv1d | nn.Conv2d | nn.Conv3d
-NORMALISATION = (nn.modules.batchnorm._NormBase, nn.LayerNorm, nn.RMSNorm, nn.GroupNorm)
 REASON = "_ssvi_reason"
 """Why a layer stayed deterministic: written on the layer, read by `summary`."""
 
@@ -21,96 +27,88 @@ REASON = "_ssvi_reason"
 class Choice:
     """What is to become of each layer of a network."""
 
-    weights: dict[nn.Parameter, dict[str, nn.Module]]
-    """Each weight to convert, with the layers that use it by name (tied layers share one)."""
+    weights: dict[nn.Parameter, list[Use]]
+    """Each parameter to convert, with its uses (tied layers share one)."""
     dense: set[nn.Parameter]
     """Those of them that keep density 1."""
     reasons: dict[nn.Module, str]
     """The modules with parameters that stay deterministic, each with its reason."""
 
 
-def choose(net: nn.Module, keep_dense: Sequence[str], skip: Sequence[str]) -> Choice:
-    """Decide for every layer. Both arguments are names or shell patterns of layers."""
-    reasons = _reasons(net, skip)
-    weights = _weights(net, reasons)
-    weight_of = {name: weight for weight, users in weights.items() for name in users}
-    dense = {weight_of[name] for name in matching(weight_of, keep_dense, "keep_dense")}
-    return Choice(weights, dense, reasons)
-
-
-def convertible(net: nn.Module) -> dict[str, PlainLayer]:
-    """The Linear and Conv layers of a plain network by name: those that have a Bayesian twin, and no subclass of them."""
-    return {name: cast(PlainLayer, module) for name, module in net.named_modules() if type(module) in TWINS}
-
-
-def _reasons(net: nn.Module, skip: Sequence[str]) -> dict[nn.Module, str]:
-    layers = convertible(net)
-    skipped = {layers[name] for name in matching(layers, skip, "skip")}
-    reasons: dict[nn.Module, str] = {}
-    for name, module in net.named_modules():
-        if reason := _reason(name, module, module in skipped):
-            reasons[module] = reason
-    return reasons | _ties(net, reasons)
-
-
-def _reason(name: str, module: nn.Module, skipped: bool) -> str | None:
-    own = [p for p in module._parameters.values() if p is not None]
-    kind = type(module).__name__
-    if isinstance(module, BayesLayer):
-        raise ValueError(f"net is Bayesian already: {name or 'it'} is a {kind}; pass the plain network to to_bnn")
-    if type(module) in TWINS:
-        return _reason_of_convertible(module, skipped)
-    if not own:
-        return None
-    if any(isinstance(p, nn.parameter.UninitializedParameter) for p in own):
-        return "its size is not known yet: run a batch through the network before to_bnn"
-    if isinstance(module, NORMALISATION):
-        return "normalisation stays deterministic"
-    if isinstance(module, tuple(TWINS)):
-        return (
-            f"{kind} is a subclass that may compute something else: only torch's own Linear and Conv1d-3d are converted"
-        )
-    return f"{kind} is not a layer that can be converted"
-
-
-def _reason_of_convertible(module: nn.Module, skipped: bool) -> str | None:
-    weight = module._parameters.get("weight")
-    if weight is None:
-        return "its weight is computed by a hook (weight_norm, pruning)"
-    if skipped:
-        return "named in skip"
-    if not weight.is_floating_point():
-        return f"its weight is {weight.dtype}"
-    if not weight.requires_grad:
-        return "frozen: its weight does not require a gradient"
-    return None
-
-
-def _ties(net: nn.Module, reasons: dict[nn.Module, str]) -> dict[nn.Module, str]:
-    """The layers whose weight a deterministic layer also uses: they must stay deterministic, or the tie would break."""
-    staying: dict[nn.Parameter, str] = {}
-    for name, module in net.named_modules():
-        if module in reasons or type(module) not in TWINS:
-            staying |= {p: name for p in module._parameters.values() if p is not None}
-    tied: dict[nn.Module, str] = {}
-    for module in convertible(net).values():
-        weight = module._parameters.get("weight")
-        if module not in reasons and weight in staying:
-            tied[module] = f"tied to a weight of {staying[weight] or 'the network'}, which stays deterministic"
-    return tied
-
-
-def _weights(net: nn.Module, reasons: dict[nn.Module, str]) -> dict[nn.Parameter, dict[str, nn.Module]]:
-    """Each weight to convert, with the layers that use it by name."""
-    weights: dict[nn.Parameter, dict[str, nn.Module]] = {}
-    for name, module in convertible(net).items():
-        weight = module._parameters.get("weight")
-        if module not in reasons and weight is not None:
-            weights.setdefault(weight, {})[name] = module
+def choose(net: nn.Module, keep_dense: Sequence[str], skip: Sequence[str], own: OwnLayers) -> Choice:
+    """Decide for every layer. `keep_dense` and `skip` are names or shell patterns of layers."""
+    check_plain(net)
+    check_own(net, own)
+    kinds = {m: kind for m in net.modules() if (kind := kind_of(m, own))}
+    names = {name: m for name, m in net.named_modules() if m in kinds}
+    skipped = {names[name] for name in matching(names, skip, "skip")}
+    reasons = {m: why for m in net.modules() if (why := reason(m, kinds.get(m), m in skipped))}
+    while tied := _ties(net, kinds, reasons):
+        reasons |= tied
+    weights = _weights({name: m for name, m in names.items() if m not in reasons}, kinds)
     if not weights:
         why = "; ".join(f"{type(m).__name__}: {r}" for m, r in reasons.items()) or "it has no layer with weights"
         raise ValueError(f"net has nothing to convert ({why}): give it a Linear or Conv1d-3d layer, or skip less")
-    return weights
+    return Choice(weights, _dense(weights, names, keep_dense), reasons)
+
+
+def convertible(net: nn.Module) -> dict[str, PlainLayer]:
+    """The Linear and Conv layers of a plain network by name, and the subclasses of them that compute the same."""
+    return {name: cast(PlainLayer, module) for name, module in net.named_modules() if is_linear_map(module)}
+
+
+def _ties(net: nn.Module, kinds: dict[nn.Module, Kind], reasons: dict[nn.Module, str]) -> dict[nn.Module, str]:
+    """The layers with a weight that a deterministic layer also uses: they must stay deterministic, or the tie breaks."""
+    staying: dict[nn.Parameter, str] = {}
+    orders: dict[nn.Parameter, set[bool]] = {}
+    for name, module in net.named_modules():
+        for parameter, p in module._parameters.items():
+            if p is None:
+                continue
+            if module in reasons or module not in kinds or parameter not in kinds[module].random:
+                staying[p] = name
+            else:
+                orders.setdefault(p, set()).add(isinstance(kinds[module].layout, InputsFirst))
+    tied: dict[nn.Module, str] = {}
+    for module, kind in kinds.items():
+        for parameter in () if module in reasons else (module._parameters[name] for name in kind.random):
+            if parameter in staying:
+                tied[module] = f"tied to a weight of {staying[parameter] or 'the network'}, which stays deterministic"
+            elif parameter is not None and len(orders[parameter]) > 1:
+                tied[module] = "tied to a layer that keeps its weight in another order"
+    return tied
+
+
+def _weights(layers: dict[str, nn.Module], kinds: dict[nn.Module, Kind]) -> dict[nn.Parameter, list[Use]]:
+    """Each parameter to convert, with its uses by name."""
+    weights: dict[nn.Parameter, list[Use]] = {}
+    for name, module in layers.items():
+        kind = kinds[module]
+        for parameter in kind.random:
+            weight = module._parameters[parameter]
+            assert weight is not None
+            weights.setdefault(weight, []).append(Use(use_name(name, parameter), module, parameter, kind))
+    return {weight: _alike(uses) for weight, uses in weights.items()}
+
+
+def _alike(uses: list[Use]) -> list[Use]:
+    """The uses with layouts that one posterior can serve: a row is padding only if it is for every layer."""
+    if len({use.kind.layout for use in uses}) == 1:
+        return uses
+    padded = [isinstance(use.kind.layout, Rows) for use in uses]
+    return [replace(u, kind=replace(u.kind, layout=Rows())) if p else u for u, p in zip(uses, padded, strict=True)]
+
+
+def _dense(
+    weights: dict[nn.Parameter, list[Use]], names: dict[str, nn.Module], keep_dense: Sequence[str]
+) -> set[nn.Parameter]:
+    """The weights that a pattern names, by their layer or by their own name."""
+    layer_names = {module: name for name, module in names.items()}
+    named: dict[str, set[nn.Parameter]] = {}
+    for weight, uses in weights.items():
+        for name in {name for use in uses for name in (use.name, layer_names[use.layer])}:
+            named.setdefault(name, set()).add(weight)
+    return {weight for name in matching(named, keep_dense, "keep_dense") for weight in named[name]}
 
 
 def matching(names: Iterable[str], patterns: Sequence[str], argument: str, kind: str = "layer") -> list[str]:
@@ -122,6 +120,11 @@ def matching(names: Iterable[str], patterns: Sequence[str], argument: str, kind:
         raise TypeError(f"{argument}={patterns!r} must be a sequence of names: write {argument}=({patterns!r},)")
     names = list(names)
     for pattern in patterns:
+        if not isinstance(pattern, str):
+            raise TypeError(
+                f"{argument} has a {type(pattern).__name__}, and takes names or shell patterns of {kind}s: "
+                f"write {argument}=('name',) with names from net.named_modules()"
+            )
         if not any(fnmatchcase(name, pattern) for name in names):
             raise ValueError(f"{argument}={pattern!r} matches no {kind}: there are {', '.join(filter(None, names))}")
     return [name for name in names if any(fnmatchcase(name, pattern) for pattern in patterns)]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any, TypeVar
 
@@ -11,15 +12,19 @@ import torch
 from torch import nn
 
 from ssvi import allocation as allocations
+from ssvi.nn.bayes_layer import become_bayesian
+from ssvi.nn.classes import bayesian_class
 from ssvi.nn.conversion_rules import NORMALISATION, REASON, Choice, choose
+from ssvi.nn.conversion_warning import warn_if_little_is_bayesian
 from ssvi.nn.followers import followed_by_normalisation
-from ssvi.nn.layers import TWINS
+from ssvi.nn.layout import keep_padding_row
 from ssvi.nn.posterior import SIGMA_MAPS, SparseGaussian, SparsePoint
 from ssvi.nn.random_support import random_support
 from ssvi.nn.sparse import SparsePosterior
 from ssvi.nn.starts import FAN_IN, Starts
+from ssvi.nn.uses import Use, layout_of, shape_by_output
 
-__all__ = ["NORMALISATION", "REASON", "become_bayesian", "to_bnn"]
+__all__ = ["NORMALISATION", "REASON", "to_bnn"]
 
 Net = TypeVar("Net", bound=nn.Module)
 
@@ -30,6 +35,7 @@ def to_bnn(
     *,
     keep_dense: Sequence[str] = (),
     skip: Sequence[str] = (),
+    layers: Mapping[type[nn.Module], Sequence[str]] | None = None,
     allocation: str | allocations.Allocation = "uniform",
     prior_sigma: str | float = FAN_IN,
     sigma_init: str | float = FAN_IN,
@@ -38,7 +44,7 @@ def to_bnn(
     point: bool = False,
     seed: int | None = None,
 ) -> Net:
-    """A new network like `net`, with a sparse Gaussian posterior on the weights of its Linear and Conv layers.
+    """A new network like `net`, with a sparse Gaussian posterior on the weights of its layers (docs/layers.md has all).
 
     `net` is untouched. Exactly `round(density * d)` of the d weights of the sparse layers live, chosen at random, with one
     in every output where there are enough; their number per layer is fixed by `allocation`. `summary(bnn)` tells what
@@ -50,6 +56,7 @@ def to_bnn(
         density: live weights / all weights of the sparse layers, in (0, 1].
         keep_dense: names or shell patterns of layers that are Bayesian at density 1 (the paper: the first convolution).
         skip: names or shell patterns of layers that stay deterministic.
+        layers: your own layers, {MyLayer: ("weight", "gate")}: the names of the parameters that become random, by class.
         allocation: "uniform", "erk" or a function (shapes, density) -> live weights per layer.
         prior_sigma: the prior is N(0, prior_sigma^2) on each weight. "fan-in": what the live weights per output ask for.
         sigma_init: every sigma starts here. "fan-in": a share of the size that weights of this fan-in have.
@@ -63,45 +70,52 @@ def to_bnn(
     starts = Starts(prior_sigma, sigma_init, mu_init)
     generator = torch.default_generator if seed is None else torch.Generator().manual_seed(seed)
     bnn = _copy(net)
-    choice = choose(bnn, keep_dense, skip)
+    choice = choose(bnn, keep_dense, skip, layers or {})
+    warn_if_little_is_bayesian(bnn, choice)
     counts = _counts(choice, density, allocations.resolve(allocation))
     kind = None if point else sigma_map
     _convert(choice, counts, followed_by_normalisation(bnn), partial(_posterior, starts, kind, generator))
     return bnn
 
 
-def become_bayesian(layer: nn.Module, posterior: SparsePosterior) -> None:
-    """Give a torch layer a posterior in place of its weight; it stays the same object."""
-    del layer._parameters["weight"]
-    layer.__class__ = TWINS[type(layer)]
-    layer.posterior = posterior
-
-
 def _convert(
     choice: Choice,
     counts: dict[nn.Parameter, int],
     normalised: set[nn.Module],
-    make: Callable[[nn.Parameter, int, bool], SparsePosterior],
+    make: Callable[[nn.Parameter, list[Use], int, bool], SparsePosterior],
 ) -> None:
-    """Give the layers of each weight one posterior, and the others the reason why they stay as they are."""
-    for weight, users in choice.weights.items():
-        posterior = make(weight, counts[weight], normalised.issuperset(users.values()))
-        for layer in users.values():
-            become_bayesian(layer, posterior)
+    """Give the uses of each weight one posterior, and the other layers the reason why they stay as they are."""
+    posteriors: dict[nn.Module, dict[str, SparsePosterior]] = {}
+    kinds = {use.layer: use.kind for uses in choice.weights.values() for use in uses}
+    for weight, uses in choice.weights.items():
+        posterior = make(weight, uses, counts[weight], all(u.layer in normalised or u.kind.scale_free for u in uses))
+        for use in uses:
+            keep_padding_row(use.layer, use.kind.layout, weight)
+            posteriors.setdefault(use.layer, {})[use.parameter] = posterior
+    for layer, kind in kinds.items():
+        become_bayesian(layer, bayesian_class(type(layer), kind), posteriors[layer])
     for module, reason in choice.reasons.items():
         setattr(module, REASON, reason)
 
 
 def _posterior(
-    starts: Starts, sigma_map: str | None, generator: torch.Generator, weight: nn.Parameter, s: int, normalised: bool
+    starts: Starts,
+    sigma_map: str | None,
+    generator: torch.Generator,
+    weight: nn.Parameter,
+    uses: list[Use],
+    s: int,
+    normalised: bool,
 ) -> SparsePosterior:
     """The posterior of a weight with s live positions: a Gaussian, or without a sigma_map a point."""
-    shape = tuple(weight.shape)
-    index = random_support(shape, s, generator).to(weight.device)
-    mu = starts.mu(weight, index, normalised, generator)
+    layout, by_output = layout_of(uses), shape_by_output(weight, uses)
+    theta = layout.theta(weight)
+    shape = tuple(theta.shape)
+    index = layout.positions(random_support(by_output, s, generator), shape).to(weight.device)
+    mu = starts.mu(theta, index, normalised, generator)
     if sigma_map is None:
         return SparsePoint(shape, index, mu)
-    prior_sigma, sigma_init = starts.spreads(shape, mu, normalised)
+    prior_sigma, sigma_init = starts.spreads(by_output, mu, normalised, layout.sums)
     return SparseGaussian(shape, index, mu, prior_sigma=prior_sigma, sigma_init=sigma_init, sigma_map=sigma_map)
 
 
@@ -117,15 +131,17 @@ def _copy(net: Net) -> Net:
 
 def _counts(choice: Choice, density: float, allocate: allocations.Allocation) -> dict[nn.Parameter, int]:
     """s for each weight: all of a dense one, and what `allocate` gives to a sparse one, at least one."""
-    sparse = {w: next(iter(users)) for w, users in choice.weights.items() if w not in choice.dense}
-    counts = allocate([tuple(w.shape) for w in sparse], density) if sparse else []
+    shapes = {weight: shape_by_output(weight, uses) for weight, uses in choice.weights.items()}
+    sparse = {w: uses[0].name for w, uses in choice.weights.items() if w not in choice.dense}
+    counts = allocate([shapes[w] for w in sparse], density) if sparse else []
     for (weight, name), s in zip(sparse.items(), counts, strict=True):
-        if not 1 <= s <= weight.numel():
+        d = math.prod(shapes[weight])
+        if not 1 <= s <= d:
             raise ValueError(
-                f"density={density} leaves layer {name!r} with s={s} of {weight.numel()} weights: "
+                f"density={density} leaves layer {name!r} with s={s} of {d} weights: "
                 f"raise density, or name the layer in keep_dense or skip"
             )
-    return dict(zip(sparse, counts, strict=True)) | {w: w.numel() for w in choice.dense}
+    return dict(zip(sparse, counts, strict=True)) | {w: math.prod(shapes[w]) for w in choice.dense}
 
 
 def _check(density: Any, sigma_map: str) -> None:

@@ -9,7 +9,8 @@ from typing import TypeVar
 import torch
 from torch import Tensor, nn
 
-from ssvi.nn.layers import BayesLayer, layers
+from ssvi.nn.bayes_layer import BayesLayer, become_plain, slot
+from ssvi.nn.layers import layers
 from ssvi.nn.posterior import SparsePoint
 from ssvi.nn.sparse import SparsePosterior
 from ssvi.nn.theta_statistics import fitted, remove, settle
@@ -37,23 +38,26 @@ def sample(bnn: Net, generator: torch.Generator | None = None, *, dense: bool = 
 def _deterministic(net: Net, theta_of: Callable[[SparsePosterior], Tensor], dense: bool) -> Net:
     """The same network; the weights of every Bayesian layer have become the numbers theta_of(posterior)."""
     remove(net)  # a network with one theta has no others
-    replacements: dict[SparsePosterior, SparsePoint | nn.Parameter] = {}
+    posteriors = [
+        module for module in net.modules() if isinstance(module, SparsePosterior)
+    ]  # as `at_sample` draws them
+    points = {p: SparsePoint(p.shape, p.index, theta_of(p).detach().clone()) for p in posteriors}
+    parameters: dict[SparsePosterior, nn.Parameter] = {}
     for _, layer in list(layers(net)):
-        posterior = layer.posterior
-        if posterior not in replacements:  # tied layers share one again
-            theta = theta_of(posterior).detach().clone()
-            replacements[posterior] = (
-                nn.Parameter(posterior.dense(theta)) if dense else SparsePoint(posterior.shape, posterior.index, theta)
+        if dense:
+            become_plain(
+                layer, {name: _parameter(layer, p, points[p], parameters) for name, p in layer.posteriors.items()}
             )
-        _replace(layer, replacements[posterior])
+        else:
+            for name, posterior in layer.posteriors.items():
+                layer.add_module(slot(name), points[posterior])
     return net
 
 
-def _replace(layer: BayesLayer, theta: SparsePoint | nn.Parameter) -> None:
-    """Give a layer a point in place of its posterior, or make it the torch layer that it was."""
-    if isinstance(theta, SparsePoint):
-        layer.posterior = theta
-        return
-    del layer._modules["posterior"]
-    layer.__class__ = layer.plain  # type: ignore[assignment]
-    layer._parameters = {"weight": theta, **layer._parameters}
+def _parameter(
+    layer: BayesLayer, posterior: SparsePosterior, point: SparsePoint, made: dict[SparsePosterior, nn.Parameter]
+) -> nn.Parameter:
+    """The dense parameter of a posterior, made once: tied layers share one again."""
+    if posterior not in made:
+        made[posterior] = nn.Parameter(layer.layout.parameter(layer, point.dense(point.mu)).contiguous())
+    return made[posterior]

@@ -6,24 +6,29 @@ from itertools import pairwise
 
 from torch import nn
 
-from ssvi.nn.conversion_rules import NORMALISATION, convertible
+from ssvi.nn.conversion_rules import NORMALISATION
+from ssvi.nn.kinds import kind_of
 
 
 def followed_by_normalisation(net: nn.Module) -> set[nn.Module]:
-    """The Linear and Conv layers whose next module is a normalisation of as many features as the layer has outputs.
+    """The layers whose next module is a normalisation of as many features as the layer has outputs.
 
     "Next" is what the parent registers next; where that is a Sequential, its first module, and where the layer is the last
     module of a Sequential, what is next to the Sequential. Nothing is run, so this is a guess: it is wrong where `forward`
     uses the modules in another order, or where a sum or an activation comes between. In torch's TransformerEncoderLayer
     the second Linear counts as normalised, since norm1 is registered after it.
     """
-    layers = set(convertible(net).values())
     pairs = [(_end(a), _beginning(b)) for m in net.modules() for a, b in pairwise(m.children())]
-    return {a for a, b in pairs if a in layers and _normalises(b, _outputs(a))}
+    return {a for a, b in pairs if kind_of(a, {}) and _normalises(b, _outputs(a))}
 
 
 def _outputs(layer: nn.Module) -> object:
-    return layer.out_features if isinstance(layer, nn.Linear) else layer.out_channels
+    """The features that a layer gives, or None where it is not one of torch's layers with a weight."""
+    if isinstance(layer, (nn.Linear, nn.Bilinear)):
+        return layer.out_features
+    if isinstance(layer, (nn.Embedding, nn.EmbeddingBag)):
+        return layer.embedding_dim
+    return layer.out_channels if isinstance(layer, nn.modules.conv._ConvNd) else None
 
 
 def _end(module: nn.Module) -> nn.Module:

@@ -18,7 +18,8 @@ import torch
 from torch import Tensor, nn
 
 from ssvi.nn.conversion_rules import NORMALISATION
-from ssvi.nn.layers import TWINS, BayesLayer
+from ssvi.nn.kinds import is_linear_map
+from ssvi.nn.layers import TWINS, LinearMap
 from ssvi.nn.posterior import SparsePoint
 from ssvi.nn.random_tensor import RandomTensor
 
@@ -97,7 +98,7 @@ def places(net: nn.Module) -> dict[str, int]:
                 f"{name} is a {type(module).__name__}, which undoes a gate or mixes its channel with others: "
                 "gates need a network with BatchNorm or without normalisation"
             )
-    affine = [(n, m) for n, m in net.named_modules() if type(m) in TWINS or isinstance(m, (NORMS, BayesLayer))]
+    affine = [(n, m) for n, m in net.named_modules() if is_linear_map(m) or isinstance(m, (NORMS, *TWINS.values()))]
     weighted = [i for i, (_, m) in enumerate(affine) if not isinstance(m, NORMS)]
     channels_at = {}
     for i in weighted[:-1]:
@@ -158,7 +159,7 @@ def folded(net: Net) -> Net:
 
 def _multiply(name: str, module: nn.Module, z: Tensor) -> None:
     """Multiply the weight and bias of each output channel by its z."""
-    if isinstance(module, BayesLayer):
+    if isinstance(module, LinearMap):
         posterior = module.posterior
         if not isinstance(posterior, SparsePoint):
             raise ValueError(

@@ -1,8 +1,6 @@
-"""The Bayesian layers: torch's Linear and Conv1d-3d with a sparse posterior in place of the weight.
+"""The Bayesian layers that are linear maps: torch's Linear and Conv1d-3d, and Hugging Face's Conv1D.
 
-Conversion changes the class of a layer in a copied network and leaves the object itself where it is, so every reference
-that the network has to it (a list, a hook, a partial) stays valid, and its stride, hooks, mode and other attributes are
-kept. A Bayesian layer is an instance of torch's class too: some networks ask `isinstance(layer, nn.Linear)` in `forward`.
+Each element of y has noise of its own (local reparameterisation), and the kernels of `ssvi.kernels` serve.
 """
 
 from __future__ import annotations
@@ -17,18 +15,15 @@ from torch import Tensor, nn
 
 from ssvi import kernels
 from ssvi.kernels.geometry import Geometry
+from ssvi.nn.bayes_layer import BayesLayer
+from ssvi.nn.layout import InputsFirst, Layout
 from ssvi.nn.posterior import SparseGaussian
 from ssvi.nn.sparse import SparsePosterior
 
 
-class BayesLayer(nn.Module, ABC):
-    """A linear map with random weights theta ~ q. It samples in training and in evaluation (`train()` and `eval()` are
-    about BatchNorm), except where theta is pinned: inside `at_mean` and `at_sample`."""
+class LinearMap(BayesLayer, ABC):
+    """y = theta * x + bias with theta ~ q."""
 
-    plain: ClassVar[type[nn.Module]]
-    """The torch layer that this one was, and becomes again in `mean` and `sample`."""
-
-    posterior: SparsePosterior
     bias: nn.Parameter | None
 
     @property
@@ -40,83 +35,71 @@ class BayesLayer(nn.Module, ABC):
     def padded(self, x: Tensor) -> Tensor:
         """x with the padding that a kernel does not do itself."""
 
-    def forward(self, x: Tensor) -> Tensor:
-        """y = mu x + sqrt(sigma^2 x^2) eps: local reparameterisation (Eq. 4); or y = theta x where theta is pinned."""
-        return self._watched_product(x) if self.posterior.listener is not None else self._product(self.padded(x))
+    @property
+    def kernel(self) -> str:
+        """The kernel of `ssvi.kernels` that serves."""
+        return kernels.chosen(self.posterior.mu, self.geometry, self.posterior.s)
 
-    def _product(self, x: Tensor) -> Tensor:
+    def mapped(self, x: Tensor, geometry: Geometry) -> Tensor:
+        """y = mu x + sqrt(sigma^2 x^2) eps: local reparameterisation (Eq. 4); or y = theta x where theta is pinned."""
+        if self.posterior.listener is not None:
+            return self._watched_product(x, geometry)
+        return self._product(self.padded(x), geometry)
+
+    def _product(self, x: Tensor, geometry: Geometry) -> Tensor:
         posterior, theta = self.posterior, self.posterior.theta
         if theta is None:
-            return posterior.draw(x, self.geometry, self.bias)
-        return kernels.fixed(x, theta, posterior.index, self.geometry, self.bias)
+            return posterior.draw(x, geometry, self.bias)
+        return kernels.fixed(x, theta, posterior.index, geometry, self.bias)
 
     # A compiler cannot handle hooks and Python objects, and an update needs only one batch in a hundred.
     @torch.compiler.disable  # type: ignore[untyped-decorator]
-    def _watched_product(self, x: Tensor) -> Tensor:
+    def _watched_product(self, x: Tensor, geometry: Geometry) -> Tensor:
         """`_product`, and the listener of an update of gamma is told of it."""
         x = self.padded(x)
-        y = self._product(x)
+        y = self._product(x, geometry)
         if self.posterior.listener is not None:
-            self.posterior.listener.watch(x, y, self.geometry)
+            self.posterior.listener.watch(x, y, geometry)
         return y
 
     @property
     def weight(self) -> Tensor:
         """A dense weight for code that reads `layer.weight` itself: a draw theta ~ q, or theta where it is pinned."""
-        posterior, theta = self.posterior, self.posterior.theta
-        weight = posterior.dense(posterior.sample() if theta is None else theta)
-        if posterior.listener is not None:
-            posterior.listener.watch_weight(weight)
-        return weight
+        return self.read("weight")
+
+
+class _Matrix(LinearMap, ABC):
+    """What the fully connected layers share."""
 
     @property
-    def index(self) -> Tensor:
-        """The set I: sorted flat positions of the live weights."""
-        return self.posterior.index
+    def geometry(self) -> Geometry:
+        """A matrix: no kernel, so no stride, padding or dilation."""
+        return Geometry(self.posterior.shape)
 
-    @property
-    def mu(self) -> nn.Parameter:
-        """The means of the live weights."""
-        return self.posterior.mu
+    def padded(self, x: Tensor) -> Tensor:
+        """x itself: a fully connected layer does not pad."""
+        return x
 
-    @property
-    def sigma(self) -> Tensor:
-        """The standard deviations of the live weights."""
-        return self.posterior.sigma
-
-    @property
-    def gamma(self) -> Tensor:
-        """The mask of the live weights, of the shape of the dense weight."""
-        return self.posterior.gamma
-
-    @property
-    def density(self) -> float:
-        """The share s / d of the weights that are live."""
-        return self.posterior.density
-
-    def __repr__(self) -> str:
-        """What the torch layer says of itself, and how sparse it is."""
-        return f"{type(self).__name__}({self.plain.extra_repr(self)}, {self.posterior.extra_repr()})"
+    def forward(self, x: Tensor) -> Tensor:
+        """y = theta x + bias, with noise of its own for each element of y."""
+        return self.mapped(x, self.geometry)
 
 
-class Linear(BayesLayer, nn.Linear):  # type: ignore[misc, override]
+class Linear(_Matrix, nn.Linear):  # type: ignore[misc, override]
     """torch.nn.Linear with a sparse posterior in place of its weight."""
 
     plain = nn.Linear
     in_features: int
     out_features: int
 
-    @property
-    def geometry(self) -> Geometry:
-        """A matrix: no kernel, so no stride, padding or dilation."""
-        return Geometry((self.out_features, self.in_features))
 
-    def padded(self, x: Tensor) -> Tensor:
-        """x itself: a fully connected layer does not pad."""
-        return x
+class InputsFirstLinear(_Matrix):
+    """A Linear whose weight is (inputs, outputs), as Hugging Face's Conv1D; its posterior holds (outputs, inputs)."""
+
+    layout: ClassVar[Layout] = InputsFirst()
 
 
-class _Conv(BayesLayer, ABC):
+class _Conv(LinearMap, ABC):
     """What the three convolutions share; the attributes are those of torch's own layer."""
 
     stride: tuple[int, ...]
@@ -149,6 +132,10 @@ class _Conv(BayesLayer, ABC):
         mode = "constant" if self.padding_mode == "zeros" else self.padding_mode
         return F.pad(x, self._reversed_padding_repeated_twice, mode=mode)
 
+    def forward(self, x: Tensor) -> Tensor:
+        """y = theta * x + bias, with noise of its own for each element of y."""
+        return self.mapped(x, self.geometry)
+
 
 class Conv1d(_Conv, nn.Conv1d):  # type: ignore[misc, override]
     """torch.nn.Conv1d with a sparse posterior in place of its weight."""
@@ -168,8 +155,8 @@ class Conv3d(_Conv, nn.Conv3d):  # type: ignore[misc, override]
     plain = nn.Conv3d
 
 
-TWINS: dict[type[nn.Module], type[BayesLayer]] = {layer.plain: layer for layer in (Linear, Conv1d, Conv2d, Conv3d)}
-"""The Bayesian twin of each torch layer that can be converted."""
+TWINS: dict[type[nn.Module], type[LinearMap]] = {layer.plain: layer for layer in (Linear, Conv1d, Conv2d, Conv3d)}
+"""The Bayesian twin of torch's Linear and of each of its convolutions."""
 
 
 def layers(bnn: nn.Module) -> Iterator[tuple[str, BayesLayer]]:
@@ -177,11 +164,26 @@ def layers(bnn: nn.Module) -> Iterator[tuple[str, BayesLayer]]:
     return ((name, m) for name, m in bnn.named_modules() if isinstance(m, BayesLayer))
 
 
-def posteriors(bnn: nn.Module) -> dict[str, SparsePosterior]:
-    """Every posterior once, under the name of the first layer that uses it (tied layers share one)."""
-    names: dict[SparsePosterior, str] = {}
+def posterior_uses(bnn: nn.Module) -> Iterator[tuple[str, SparsePosterior]]:
+    """Name and posterior of every random parameter. A posterior that layers share comes once for each of them.
+
+    The name is that of the layer for its `weight`, and that of the parameter, such as "lstm.weight_hh_l0", for others.
+    """
     for name, layer in layers(bnn):
-        names.setdefault(layer.posterior, name)
+        for parameter, posterior in layer.posteriors.items():
+            yield use_name(name, parameter), posterior
+
+
+def use_name(layer: str, parameter: str) -> str:
+    """The name of a random parameter: that of its layer if it is the weight."""
+    return layer if parameter == "weight" else f"{layer}.{parameter}".removeprefix(".")
+
+
+def posteriors(bnn: nn.Module) -> dict[str, SparsePosterior]:
+    """Every posterior once, under the name of its first use (tied layers share one)."""
+    names: dict[SparsePosterior, str] = {}
+    for name, posterior in posterior_uses(bnn):
+        names.setdefault(posterior, name)
     if not names:
         raise ValueError("bnn has no Bayesian layer: convert your network with ssvi.to_bnn(net, density=...) first")
     return {name: posterior for posterior, name in names.items()}

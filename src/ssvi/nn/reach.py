@@ -10,11 +10,13 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ssvi.nn.bayes_layer import become_bayesian
+from ssvi.nn.classes import bayesian_class
 from ssvi.nn.conversion_rules import convertible
-from ssvi.nn.convert import become_bayesian
 from ssvi.nn.deterministic import mean
 from ssvi.nn.gates import NORMS, Gate
-from ssvi.nn.layers import TWINS, BayesLayer
+from ssvi.nn.kinds import is_linear_map, kind_of
+from ssvi.nn.layers import LinearMap
 from ssvi.nn.posterior import SparsePoint
 
 Net = TypeVar("Net", bound=nn.Module)
@@ -52,7 +54,7 @@ def reachable(net: nn.Module, x: Tensor) -> dict[str, Tensor]:
 def _make_positive(module: nn.Module) -> None:
     """Weights, biases and open gates become positive, of a size that keeps the output near one. Nothing is normalised any
     more, and a pool takes the mean in place of the maximum, which could come from any position."""
-    if type(module) in TWINS:
+    if is_linear_map(module):
         for parameter in (p for p in (module.weight, module.bias) if isinstance(p, nn.Parameter)):
             parameter.requires_grad_().copy_((parameter != 0) / parameter[0].numel())
     elif isinstance(module, Gate):
@@ -88,7 +90,7 @@ def sparsified(net: Net, masks: dict[str, Tensor]) -> Net:
     points: dict[Tensor, SparsePoint] = {}
     for name, mask in masks.items():
         layer = sparse.get_submodule(name)
-        if isinstance(layer, BayesLayer):
+        if isinstance(layer, LinearMap):
             posterior = layer.posterior
             posterior.restrict_to(_positions(mask.flatten()[posterior.index.long()], posterior.mu))
         else:
@@ -97,7 +99,9 @@ def sparsified(net: Net, masks: dict[str, Tensor]) -> Net:
             if weight not in points:  # tied layers share one again
                 index, flat = _positions(mask.flatten(), weight.flatten()), weight.detach().flatten()
                 points[weight] = SparsePoint(tuple(weight.shape), index, flat[index].clone())
-            become_bayesian(layer, points[weight])
+            kind = kind_of(layer, {})
+            assert kind is not None
+            become_bayesian(layer, bayesian_class(type(layer), kind), {"weight": points[weight]})
     return sparse
 
 

@@ -11,6 +11,9 @@ of sqrt(d / s) * w (of mu, if the user says where it starts), prior and sigma st
     prior_sigma = max(prior * sqrt(2 / n), r)        a network that is trained already is not pulled to zero
     sigma_init  = min(sigma * sqrt(2 / n), r / 2)    nor lost in noise: at density 1 it is r / 4 at most
 
+A table of which rows are looked up (Embedding) has no fan-in: its outputs are single weights, and the network decides on
+their size. There r takes the place of sqrt(2 / n), or 1 if r is zero.
+
 Where a normalisation follows, the prior is narrower and sigma larger (`Units`): the scale of such weights is free. The
 prior sets how large they grow, and so how far a step turns them; noise is what keeps them from learning single examples.
 """
@@ -72,11 +75,17 @@ class Starts:
         to_the_bit = self.mu_init == NET or normalised or s == d
         return live if to_the_bit else live * math.sqrt(d / s)
 
-    def spreads(self, shape: tuple[int, ...], mu: Tensor, normalised: bool = False) -> tuple[float, float]:
-        """prior_sigma and sigma_init of a layer with this mu; `normalised` as for `mu`."""
-        he, size = math.sqrt(2 * shape[0] / mu.numel()), _root_mean_square(mu)
+    def spreads(
+        self, shape: tuple[int, ...], mu: Tensor, normalised: bool = False, sums: bool = True
+    ) -> tuple[float, float]:
+        """prior_sigma and sigma_init of a layer with this mu and o = shape[0] outputs; `normalised` as for `mu`.
+
+        `sums` is False for a table, whose outputs are single weights: in place of sqrt(2 / n) it has r.
+        """
+        size = _root_mean_square(mu)
         if normalised and self.mu_init == FAN_IN:
             size *= math.sqrt(math.prod(shape) / mu.numel())  # mu was not scaled, but will grow to this
+        he = math.sqrt(2 * shape[0] / mu.numel()) if sums else size or 1.0
         units = NORMALISED if normalised else FREE
         prior = max(units.prior * he, size) if isinstance(self.prior_sigma, str) else self.prior_sigma
         most = size / (4 if mu.numel() == math.prod(shape) else 2)

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 from torch import Tensor, nn
 from torch.nn.parameter import UninitializedParameter
 
-from ssvi import kernels
+from ssvi.nn.bayes_layer import BayesLayer
 from ssvi.nn.convert import REASON
-from ssvi.nn.layers import BayesLayer
+from ssvi.nn.layers import use_name
 from ssvi.nn.posterior import SparseGaussian
 from ssvi.nn.sparse import SparsePosterior
 from ssvi.plotting import Cell, Table, element, notebook
@@ -41,14 +41,14 @@ RIGHT = (False, False, False, True, True, True, True, False, False)
 
 
 def rows(bnn: nn.Module) -> list[Row]:
-    """A row for each module that has parameters of its own, in the order of the network."""
-    seen: dict[SparsePosterior, str] = {}
+    """A row for each posterior, and for each other module that has parameters of its own, in the order of the network."""
+    seen: dict[SparsePosterior | nn.Parameter, str] = {}
     table = []
     for name, module in bnn.named_modules():
         if isinstance(module, BayesLayer):
-            table.append(_bayesian(name, module, seen))
+            table += _bayesian(name, module, seen)
         elif not isinstance(module, SparsePosterior) and any(p is not None for p in module._parameters.values()):
-            table.append(_deterministic(name, module))
+            table.append(_deterministic(name, module, seen))
     return table
 
 
@@ -76,25 +76,41 @@ def summary(bnn: nn.Module) -> Summary:
     return Summary("\n".join([lines[0], "-" * max(map(len, lines)), *lines[1:], "", *_totals(table)]), table)
 
 
-def _bayesian(name: str, layer: BayesLayer, seen: dict[SparsePosterior, str]) -> Row:
-    posterior = layer.posterior
-    what = f"{'sparse' if posterior.s < posterior.d else 'dense'} {_kind(posterior)}"
-    kernel = kernels.chosen(posterior.mu, layer.geometry, posterior.s)
-    stored = _bytes(layer.bias)
+def _bayesian(name: str, layer: BayesLayer, seen: dict[SparsePosterior | nn.Parameter, str]) -> list[Row]:
+    """A row for each posterior; what else the layer has is counted in the bytes of its first row."""
+    table = []
+    stored = sum(_bytes(p) for p in layer._parameters.values()) + sum(_bytes(b) for b in layer._buffers.values())
+    for parameter, posterior in layer.posteriors.items():
+        table.append(_of_posterior(use_name(name, parameter), layer, posterior, stored, seen))
+        stored = 0
+    return table
+
+
+def _of_posterior(
+    name: str,
+    layer: BayesLayer,
+    posterior: SparsePosterior,
+    stored: int,
+    seen: dict[SparsePosterior | nn.Parameter, str],
+) -> Row:
+    kind, what = type(layer).__name__, f"{'sparse' if posterior.s < posterior.d else 'dense'} {_kind(posterior)}"
     if posterior in seen:  # counted once, where it came first
-        return Row(name, type(layer).__name__, what, 0, 0, stored, kernel, f"tied to {seen[posterior]}")
+        return Row(name, kind, what, 0, 0, stored, layer.kernel, f"tied to {seen[posterior]}")
     seen[posterior] = name
     stored += _bytes(posterior.index) + sum(_bytes(p) for p in posterior.per_weight())
-    return Row(name, type(layer).__name__, what, posterior.d, posterior.s, stored, kernel, "")
+    return Row(name, kind, what, posterior.d, posterior.s, stored, layer.kernel, "")
 
 
 def _kind(posterior: SparsePosterior) -> str:
     return "Bayesian" if isinstance(posterior, SparseGaussian) else "point"
 
 
-def _deterministic(name: str, module: nn.Module) -> Row:
+def _deterministic(name: str, module: nn.Module, seen: dict[SparsePosterior | nn.Parameter, str]) -> Row:
+    """A tied parameter is counted where it came first."""
     own = [p for p in module._parameters.values() if p is not None and not isinstance(p, UninitializedParameter)]
-    d, stored = sum(p.numel() for p in own), sum(_bytes(p) for p in own)
+    new = [p for p in own if p not in seen]
+    seen.update(dict.fromkeys(new, name))
+    d, stored = sum(p.numel() for p in new), sum(_bytes(p) for p in new)
     note = getattr(module, REASON, "deterministic")
     return Row(name or "(the network)", type(module).__name__, "deterministic", d, d, stored, "", note)
 

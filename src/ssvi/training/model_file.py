@@ -11,6 +11,7 @@ from __future__ import annotations
 import copy
 import json
 import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,12 @@ from torch import Tensor, nn
 
 from ssvi.inference.predict import Mixture
 from ssvi.nn import models, theta_statistics
+from ssvi.nn.bayes_layer import slot
 from ssvi.nn.convert import to_bnn
 from ssvi.nn.gate_kinds import LogNormalGate, NormalGate
 from ssvi.nn.gates import gates, put
-from ssvi.nn.layers import TWINS, BayesLayer, gaussians
+from ssvi.nn.kinds import kind_of
+from ssvi.nn.layers import gaussians, layers, posterior_uses, use_name
 from ssvi.nn.posterior import SparseGaussian
 from ssvi.nn.sparse import SparsePosterior
 from ssvi.training.model_header import (
@@ -47,11 +50,10 @@ def save(
 ) -> None:
     """Write a network to `path`, whole or not at all."""
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in _stored(net).items()}
-    layers = {name: module for name, module in net.named_modules() if isinstance(module, BayesLayer)}
     header = Header(
         format=FORMAT,
         recipe=recipe,
-        posteriors={name: _stored_posterior(layer.posterior) for name, layer in layers.items()},
+        posteriors={name: _stored_posterior(posterior) for name, posterior in posterior_uses(net)},
         about=about,
         members=len(net.members) if isinstance(net, Mixture) else 0,
         gates={name: type(gate).__name__ for name, gate in gates(net)},
@@ -97,13 +99,12 @@ def _stored(net: nn.Module) -> dict[str, Tensor]:
     """The state without what is implied: a tied posterior once, and no index where every weight lives."""
     state: dict[str, Tensor] = dict(net.state_dict())
     seen: set[nn.Module] = set()
-    for name, layer in net.named_modules():
-        if isinstance(layer, BayesLayer):
-            prefix = f"{name}.posterior." if name else "posterior."
-            tied, seen = layer.posterior in seen, seen | {layer.posterior}
-            for key in layer.posterior.state_dict():
-                if tied or (key == "index" and layer.posterior.s == layer.posterior.d):
-                    del state[prefix + key]
+    for name, layer in layers(net):
+        for parameter, posterior in layer.posteriors.items():
+            tied, seen = posterior in seen, seen | {posterior}
+            for key in posterior.state_dict():
+                if tied or (key == "index" and posterior.s == posterior.d):
+                    del state[_key(name, parameter, key)]
     return _once(state)
 
 
@@ -149,15 +150,11 @@ def _with_posteriors(plain: nn.Module, posteriors: dict[str, StoredPosterior], t
     """Convert with the live weights of the file, layer by layer."""
     if not posteriors:
         return plain
-    missing = set(posteriors) - {name for name, _ in plain.named_modules()}
-    if missing:
-        raise ModelFileError(
-            f"the file has Bayesian layers that this network does not have: {', '.join(sorted(missing))}"
-        )
+    random = _random_parameters(plain, posteriors)
     dense = tuple(name for name, stored in posteriors.items() if stored.s == stored.d)
-    counts = [stored.s for name, stored in posteriors.items() if name not in dense and _owns(name, tensors)]
+    counts = [posteriors[u].s for u, key in random.keys.items() if u not in dense and key in tensors]
     bnn = to_bnn(
-        plain, 1.0, skip=_deterministic_layers(plain, set(posteriors)), keep_dense=dense,
+        plain, 1.0, skip=random.skipped, keep_dense=dense, layers=random.own,
         allocation=lambda shapes, density: counts, seed=0, **_kind(next(iter(posteriors.values()))),
     )  # fmt: skip
     for name, posterior in gaussians(bnn).items():
@@ -165,21 +162,48 @@ def _with_posteriors(plain: nn.Module, posteriors: dict[str, StoredPosterior], t
     return bnn
 
 
+@dataclass(frozen=True)
+class _RandomParameters:
+    """What a file says of a plain network: which of its parameters are random."""
+
+    keys: dict[str, str]
+    """The name in the file of the means of each; of tied ones only the first is in the file."""
+    own: dict[type[nn.Module], tuple[str, ...]]
+    """The user's own layers, with their random parameters."""
+    skipped: tuple[str, ...]
+    """The layers that could be converted and were not."""
+
+
+def _random_parameters(plain: nn.Module, posteriors: dict[str, StoredPosterior]) -> _RandomParameters:
+    """Compare a plain network with the posteriors of a file."""
+    keys: dict[str, str] = {}
+    own: dict[type[nn.Module], tuple[str, ...]] = {}
+    skipped: list[str] = []
+    for name, module in plain.named_modules():
+        kind = kind_of(module, {})
+        random = [p for p in (kind.random if kind else module._parameters) if use_name(name, p) in posteriors]
+        keys |= {use_name(name, parameter): _key(name, parameter, "mu") for parameter in random}
+        if kind is None and random:
+            own[type(module)] = tuple(random)
+        if kind is not None and not random:
+            skipped.append(name)
+    if missing := set(posteriors) - keys.keys():
+        raise ModelFileError(
+            f"the file has Bayesian layers that this network does not have: {', '.join(sorted(missing))}"
+        )
+    return _RandomParameters(keys, own, tuple(skipped))
+
+
+def _key(layer: str, parameter: str, tensor: str) -> str:
+    """The name of a tensor of a posterior in a state_dict."""
+    return f"{layer}.{slot(parameter)}.{tensor}".removeprefix(".")
+
+
 def _kind(stored: StoredPosterior) -> dict[str, Any]:
     """The arguments of `to_bnn` that make such a posterior."""
     if stored.point:
         return {"point": True}
     return {"sigma_map": stored.sigma_map}
-
-
-def _owns(name: str, tensors: dict[str, Tensor]) -> bool:
-    """Whether the file has the posterior of this layer; of tied layers only the first has one."""
-    return (f"{name}.posterior.mu" if name else "posterior.mu") in tensors
-
-
-def _deterministic_layers(plain: nn.Module, bayesian: set[str]) -> tuple[str, ...]:
-    """The layers that could be converted and were not."""
-    return tuple(name for name, m in plain.named_modules() if type(m) in TWINS and name not in bayesian)
 
 
 @torch.no_grad()
