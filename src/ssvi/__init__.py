@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from ssvi.nn.layers import kl, layers
     from ssvi.nn.random_tensor import at_sample
     from ssvi.nn.summary import summary
+    from ssvi.nn.trained_support import curvature_importance
     from ssvi.training.model_file import load, save
 
 __version__ = "0.1.0"
@@ -42,6 +43,7 @@ __all__ = [
     "at_sample",
     "baselines",
     "criteria",
+    "curvature_importance",
     "evaluate",
     "fit_batchnorm",
     "flops",
@@ -79,6 +81,7 @@ _HOME = {
     "nn.layers": ("kl", "layers"),
     "nn.random_tensor": ("at_sample",),
     "nn.summary": ("summary",),
+    "nn.trained_support": ("curvature_importance",),
     "training.model_file": ("load", "save"),
 }
 """Where each public name lives; those that are not here are modules of their own name."""

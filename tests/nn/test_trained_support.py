@@ -9,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from torch import nn
 
+import ssvi
 from ssvi.nn.trained_support import curvature_importance, most_important
 
 
@@ -58,6 +59,46 @@ def test_the_network_is_left_as_it_was():
     assert [m.training for m in net] == [True, True, False, True]
     assert all(torch.equal(value, state[name]) for name, value in net.state_dict().items())
     assert all(p.grad is None for p in net.parameters())
+
+
+def trained() -> nn.Module:
+    torch.manual_seed(0)
+    return nn.Sequential(nn.Linear(12, 10), nn.ReLU(), nn.ConvTranspose1d(10, 6, 3, groups=2), nn.Flatten())
+
+
+def test_to_bnn_keeps_the_largest_weights_as_they_are():
+    net = trained()
+    bnn = ssvi.to_bnn(net, 0.25, support="magnitude")
+    for layer, plain in ((bnn[0], net[0]), (bnn[2], net[2])):
+        weight = plain.weight.detach().flatten()
+        assert torch.equal(layer.mu, weight[layer.index.long()])
+    left = net[0].weight.detach().flatten()[~bnn[0].gamma.flatten()].abs()
+    best = net[0].weight.abs().argmax(1) + torch.arange(10) * 12
+    others = [i for i in bnn[0].index.tolist() if i not in best.tolist()]
+    assert set(best.tolist()) <= set(bnn[0].index.tolist())
+    assert net[0].weight.detach().flatten()[others].abs().min() >= left.max()
+
+
+def test_to_bnn_keeps_what_the_given_importance_says():
+    net = trained()
+    importance = {name: torch.rand_like(p) for name, p in net.named_parameters()}
+    bnn = ssvi.to_bnn(net, 0.5, support=importance)
+    assert torch.equal(bnn[0].index.long(), most_important(importance["0.weight"], bnn[0].posterior.s))
+    outputs = bnn[2].gamma.unflatten(0, (2, -1)).transpose(1, 2).flatten(0, 1)
+    assert outputs.flatten(1).any(1).all()  # one in every output of a transposed convolution as well
+
+
+@pytest.mark.parametrize(
+    ("support", "message"),
+    [
+        ("largest", "support='largest' must be 'random', 'magnitude'"),
+        ({}, "support has nothing for the parameter '0.weight'"),
+        ({"0.weight": torch.zeros(3)}, r"support has \(3,\) for the parameter '0.weight' of shape \(10, 12\)"),
+    ],
+)
+def test_a_support_that_cannot_be_is_refused(support, message):
+    with pytest.raises(ValueError, match=message):
+        ssvi.to_bnn(trained(), 0.5, support=support)
 
 
 def test_a_failing_batch_gives_the_mode_back():

@@ -88,3 +88,17 @@ def test_a_run_starts_there_and_can_be_resumed_from_another_folder(tmp_path: Pat
     (tmp_path / "elsewhere").mkdir()
     monkeypatch.chdir(tmp_path / "elsewhere")
     assert same(resume(tmp_path / "run")[0].net, state)
+
+
+@pytest.mark.parametrize("method", ["ssvi", "ssvi-lrt", "rigl"])
+def test_the_largest_of_the_trained_weights_live_at_the_start(tmp_path: Path, method):
+    torch.manual_seed(1)
+    state = lenet().state_dict()
+    torch.save(state, tmp_path / "weights.pt")
+    settings = {"width": 8, "epochs": 1, "pretrained": str(tmp_path / "weights.pt"), "support": "magnitude"}
+    run = start(recipe_files.load("digits", method).replace(**settings), tmp_path / "run")
+    for name, layer in ssvi.layers(run.net):
+        if layer.density < 1:
+            weight = state[f"{name}.weight"].flatten()
+            assert torch.equal(layer.mu.detach(), weight[layer.index.long()])
+            assert layer.mu.abs().mean() > 1.5 * weight.abs().mean()

@@ -79,7 +79,9 @@ def dense_gaussian(job: Job[Posterior]) -> nn.Module:
 def at_density(job: Job[Any], gaussian: Callable[..., nn.Module]) -> nn.Module:
     """The posteriors that `gaussian` makes, at the density of the recipe."""
     settings, net = job.settings, job.fresh()
-    where = {"keep_dense": dense_names(settings, net), "allocation": settings.allocation}
+    where = {
+        "keep_dense": dense_names(settings, net), "allocation": settings.allocation, "support": settings.support,
+    }  # fmt: skip
     return gaussian(settings, net, settings.density, **where)
 
 

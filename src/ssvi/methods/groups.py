@@ -20,6 +20,7 @@ from ssvi.methods.settings import (
 from ssvi.nn.convert import to_bnn
 from ssvi.nn.posterior import SIGMA_MAPS
 from ssvi.nn.starts import FAN_IN, NET
+from ssvi.nn.supports import MAGNITUDE, RANDOM
 
 
 @dataclass(frozen=True)
@@ -73,10 +74,15 @@ class Conversion(Settings):
 
 @dataclass(frozen=True)
 class Allocation(Settings):
-    """How the live weights are shared among the layers."""
+    """How the live weights are shared among the layers, and which of a layer's weights live first."""
 
     allocation: str = setting(
         default_of(to_bnn, "allocation"), "uniform or erk: live weights per layer", one_of(allocation.BY_NAME)
+    )
+    support: str = setting(
+        default_of(to_bnn, "support"),
+        "random or, for pretrained weights, magnitude: which of them live at the start",
+        one_of((RANDOM, MAGNITUDE)),
     )
 
 

@@ -29,7 +29,8 @@ def network(job: Job[Settings]) -> nn.Module:
     settings, net = job.settings, job.fresh()
     return to_bnn(
         net, settings.density, keep_dense=common.dense_names(settings, net), skip=settings.skip,
-        allocation=settings.allocation, mu_init=word_or_number(settings.mu_init), point=True,
+        allocation=settings.allocation, support=settings.support, mu_init=word_or_number(settings.mu_init),
+        point=True,
     )  # fmt: skip
 
 

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, TypeVar
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 
 from ssvi import allocation as allocations
 from ssvi.nn.bayes_layer import become_bayesian
@@ -19,9 +19,9 @@ from ssvi.nn.conversion_warning import warn_if_little_is_bayesian
 from ssvi.nn.followers import followed_by_normalisation
 from ssvi.nn.layout import keep_padding_row
 from ssvi.nn.posterior import SIGMA_MAPS, SparseGaussian, SparsePoint
-from ssvi.nn.random_support import random_support
 from ssvi.nn.sparse import SparsePosterior
-from ssvi.nn.starts import FAN_IN, Starts
+from ssvi.nn.starts import FAN_IN, NET, Starts
+from ssvi.nn.supports import RANDOM, Supports, supports
 from ssvi.nn.uses import Use, layout_of, shape_by_output
 
 __all__ = ["NORMALISATION", "REASON", "to_bnn"]
@@ -37,6 +37,7 @@ def to_bnn(
     skip: Sequence[str] = (),
     layers: Mapping[type[nn.Module], Sequence[str]] | None = None,
     allocation: str | allocations.Allocation = "uniform",
+    support: str | Mapping[str, Tensor] = RANDOM,
     prior_sigma: str | float = FAN_IN,
     sigma_init: str | float = FAN_IN,
     mu_init: str | float = FAN_IN,
@@ -46,8 +47,8 @@ def to_bnn(
 ) -> Net:
     """A new network like `net`, with a sparse Gaussian posterior on the weights of its layers (docs/layers.md has all).
 
-    `net` is untouched. Exactly `round(density * d)` of the d weights of the sparse layers live, chosen at random, with one
-    in every output where there are enough; their number per layer is fixed by `allocation`. `summary(bnn)` tells what
+    `net` is untouched. Exactly `round(density * d)` of the d weights of the sparse layers live, chosen by `support`, with
+    one in every output where there are enough; their number per layer is fixed by `allocation`. `summary(bnn)` tells what
     became of each layer, and why. The starts "fan-in" are per layer (`ssvi.nn.starts` has the formulas, docs/starts.md the
     reasons); a trained network at density 1 keeps its weights to the bit.
 
@@ -58,23 +59,28 @@ def to_bnn(
         skip: names or shell patterns of layers that stay deterministic.
         layers: your own layers, {MyLayer: ("weight", "gate")}: the names of the parameters that become random, by class.
         allocation: "uniform", "erk" or a function (shapes, density) -> live weights per layer.
+        support: which weights live at the start. "random"; for a trained network "magnitude", its largest ones, or a number
+            for each weight by the name of its parameter, of which the largest live (`ssvi.curvature_importance`).
         prior_sigma: the prior is N(0, prior_sigma^2) on each weight. "fan-in": what the live weights per output ask for.
         sigma_init: every sigma starts here. "fan-in": a share of the size that weights of this fan-in have.
         mu_init: "fan-in" starts mu at the network's own weights, larger by sqrt(d / s) in sparse layers that no
-            normalisation follows; "net" at the weights as they are; a number is the standard deviation of a fresh Gaussian.
+            normalisation follows, unless `support` has chosen among trained weights; "net" at the weights as they are; a
+            number is the standard deviation of a fresh Gaussian.
         sigma_map: "exp", in which sigma learns, or "softplus", the authors' choice.
         point: a point posterior in place of the Gaussian: the weights are sparse and not random (RigL, SET, static).
         seed: of the random support (and fresh mu); None takes torch's global generator.
     """
     _check(density, sigma_map)
-    starts = Starts(prior_sigma, sigma_init, mu_init)
     generator = torch.default_generator if seed is None else torch.Generator().manual_seed(seed)
     bnn = _copy(net)
+    chosen = supports(bnn, support, generator)
+    keeps_weights = chosen.importance is not None and mu_init == FAN_IN
+    starts = Starts(prior_sigma, sigma_init, NET if keeps_weights else mu_init)
     choice = choose(bnn, keep_dense, skip, layers or {})
     warn_if_little_is_bayesian(bnn, choice)
     counts = _counts(choice, density, allocations.resolve(allocation))
     kind = None if point else sigma_map
-    _convert(choice, counts, followed_by_normalisation(bnn), partial(_posterior, starts, kind, generator))
+    _convert(choice, counts, followed_by_normalisation(bnn), partial(_posterior, starts, kind, chosen))
     return bnn
 
 
@@ -101,7 +107,7 @@ def _convert(
 def _posterior(
     starts: Starts,
     sigma_map: str | None,
-    generator: torch.Generator,
+    supports: Supports,
     weight: nn.Parameter,
     uses: list[Use],
     s: int,
@@ -110,9 +116,8 @@ def _posterior(
     """The posterior of a weight with s live positions: a Gaussian, or without a sigma_map a point."""
     layout, by_output = layout_of(uses), shape_by_output(weight, uses)
     theta = layout.theta(weight)
-    shape = tuple(theta.shape)
-    index = layout.positions(random_support(by_output, s, generator), shape).to(weight.device)
-    mu = starts.mu(theta, index, normalised, generator)
+    shape, index = tuple(theta.shape), supports.index(weight, uses, s)
+    mu = starts.mu(theta, index, normalised, supports.generator)
     if sigma_map is None:
         return SparsePoint(shape, index, mu)
     prior_sigma, sigma_init = starts.spreads(by_output, mu, normalised, layout.sums)

@@ -11,8 +11,8 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
+from ssvi.nn.bayes_layer import BayesLayer
 from ssvi.nn.deterministic import mean
-from ssvi.nn.layers import BayesLayer
 from ssvi.training import model_file
 from ssvi.training.model_header import ModelFileError
 from ssvi.training.recipe import RecipeError
