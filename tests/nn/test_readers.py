@@ -135,3 +135,14 @@ def test_a_model_file_keeps_the_network(name, tmp_path):
         assert p.prior_sigma == q.prior_sigma
     with ssvi.at_mean(bnn), ssvi.at_mean(loaded):
         assert torch.equal(tensor(bnn.eval()(*args)), tensor(loaded(*args)))
+
+
+def test_a_model_file_knows_which_of_a_users_layers_are_random(tmp_path):
+    """One of two of the same class, and one parameter of two; the others stay deterministic."""
+    net = nn.ModuleList([Gated(), Gated(), nn.LSTM(3, 3), nn.Linear(3, 3)])
+    own = {Gated: ("weight",), nn.LSTM: ("weight_ih_l0",)}
+    bnn = ssvi.to_bnn(net, 0.5, layers=own, skip=("1",))
+    ssvi.save(bnn, tmp_path / "model.safetensors")
+    loaded = ssvi.load(tmp_path / "model.safetensors", net)
+    assert list(posteriors(loaded)) == list(posteriors(bnn)) == ["0", "2.weight_ih_l0", "3"]
+    assert type(loaded[1]) is Gated

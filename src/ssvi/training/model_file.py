@@ -11,7 +11,6 @@ from __future__ import annotations
 import copy
 import json
 import os
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +21,10 @@ from torch import Tensor, nn
 
 from ssvi.inference.predict import Mixture
 from ssvi.nn import models, theta_statistics
-from ssvi.nn.bayes_layer import slot
 from ssvi.nn.convert import to_bnn
 from ssvi.nn.gate_kinds import LogNormalGate, NormalGate
 from ssvi.nn.gates import gates, put
-from ssvi.nn.kinds import kind_of
-from ssvi.nn.layers import gaussians, layers, posterior_uses, use_name
+from ssvi.nn.layers import gaussians, layers, posterior_uses
 from ssvi.nn.posterior import SparseGaussian
 from ssvi.nn.sparse import SparsePosterior
 from ssvi.training.model_header import (
@@ -39,6 +36,7 @@ from ssvi.training.model_header import (
     header_from_json,
     header_to_json,
 )
+from ssvi.training.stored_parameters import random_parameters, state_key
 
 REMEDY = "Name a file of `ssvi.save`, or a run folder of `ssvi train`"
 
@@ -104,7 +102,7 @@ def _stored(net: nn.Module) -> dict[str, Tensor]:
             tied, seen = posterior in seen, seen | {posterior}
             for key in posterior.state_dict():
                 if tied or (key == "index" and posterior.s == posterior.d):
-                    del state[_key(name, parameter, key)]
+                    del state[state_key(name, parameter, key)]
     return _once(state)
 
 
@@ -150,7 +148,7 @@ def _with_posteriors(plain: nn.Module, posteriors: dict[str, StoredPosterior], t
     """Convert with the live weights of the file, layer by layer."""
     if not posteriors:
         return plain
-    random = _random_parameters(plain, posteriors)
+    random = random_parameters(plain, posteriors)
     dense = tuple(name for name, stored in posteriors.items() if stored.s == stored.d)
     counts = [posteriors[u].s for u, key in random.keys.items() if u not in dense and key in tensors]
     bnn = to_bnn(
@@ -160,43 +158,6 @@ def _with_posteriors(plain: nn.Module, posteriors: dict[str, StoredPosterior], t
     for name, posterior in gaussians(bnn).items():
         posterior.prior_sigma = posteriors[name].prior_sigma or posterior.prior_sigma  # each layer has its own
     return bnn
-
-
-@dataclass(frozen=True)
-class _RandomParameters:
-    """What a file says of a plain network: which of its parameters are random."""
-
-    keys: dict[str, str]
-    """The name in the file of the means of each; of tied ones only the first is in the file."""
-    own: dict[type[nn.Module], tuple[str, ...]]
-    """The user's own layers, with their random parameters."""
-    skipped: tuple[str, ...]
-    """The layers that could be converted and were not."""
-
-
-def _random_parameters(plain: nn.Module, posteriors: dict[str, StoredPosterior]) -> _RandomParameters:
-    """Compare a plain network with the posteriors of a file."""
-    keys: dict[str, str] = {}
-    own: dict[type[nn.Module], tuple[str, ...]] = {}
-    skipped: list[str] = []
-    for name, module in plain.named_modules():
-        kind = kind_of(module, {})
-        random = [p for p in (kind.random if kind else module._parameters) if use_name(name, p) in posteriors]
-        keys |= {use_name(name, parameter): _key(name, parameter, "mu") for parameter in random}
-        if kind is None and random:
-            own[type(module)] = tuple(random)
-        if kind is not None and not random:
-            skipped.append(name)
-    if missing := set(posteriors) - keys.keys():
-        raise ModelFileError(
-            f"the file has Bayesian layers that this network does not have: {', '.join(sorted(missing))}"
-        )
-    return _RandomParameters(keys, own, tuple(skipped))
-
-
-def _key(layer: str, parameter: str, tensor: str) -> str:
-    """The name of a tensor of a posterior in a state_dict."""
-    return f"{layer}.{slot(parameter)}.{tensor}".removeprefix(".")
 
 
 def _kind(stored: StoredPosterior) -> dict[str, Any]:
