@@ -1,7 +1,9 @@
 """Training on another device than the CPU: run by tests/inference/test_other_device.py; prints JSON."""
 
 import json
+import tempfile
 import traceback
+from pathlib import Path
 
 import other_device
 import torch
@@ -77,6 +79,17 @@ def predicts() -> str:
     return "" if isinstance(probs, OnDevice) and torch.isfinite(probs.held).all() else "prediction"
 
 
+def saves() -> str:
+    """A file is read on the CPU, whatever the device of the network that was saved."""
+    bnn, same = network(), network()
+    other_device.put(bnn)
+    with tempfile.TemporaryDirectory() as folder:
+        ssvi.save(bnn, Path(folder) / "net.safetensors")
+        plain = nn.Sequential(nn.Conv2d(2, 6, 3), nn.BatchNorm2d(6), nn.ReLU(), nn.Flatten(), nn.Linear(96, 5))
+        state = ssvi.load(Path(folder) / "net.safetensors", net=plain).state_dict()
+    return "" if all(torch.equal(value, state[name]) for name, value in same.state_dict().items()) else "saving"
+
+
 def mixes() -> str:
     """The device must notice, or all other checks say nothing."""
     try:
@@ -95,5 +108,6 @@ def error_of(check_once) -> str:
 
 with other_device.install(), ssvi.kernels.use("dense"):
     results = {name: error_of(lambda o=options: check(by_gradients, **o)) for name, options in UPDATES.items()}
-    results |= {"IVON": error_of(lambda: check(by_ivon)), "predict": error_of(predicts), "mixes": error_of(mixes)}
+    results |= {"IVON": error_of(lambda: check(by_ivon)), "predict": error_of(predicts), "save": error_of(saves)}
+    results["mixes"] = error_of(mixes)
 print(json.dumps(results), flush=True)

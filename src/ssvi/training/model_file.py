@@ -112,7 +112,7 @@ def _once(state: dict[str, Tensor]) -> dict[str, Tensor]:
     kept = {}
     for name, tensor in state.items():
         address = (tensor.data_ptr(), tuple(tensor.shape))
-        if tensor.numel() and address in addresses:
+        if address[0] and address in addresses:  # an empty tensor, or one of a Python backend, has the address 0
             continue
         addresses.add(address)
         kept[name] = tensor
