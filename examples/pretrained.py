@@ -1,4 +1,4 @@
-"""From a trained network to a sparse Bayesian one: `to_bnn` keeps the trained weights at the positions that live.
+"""From a trained network to a sparse Bayesian one: `to_bnn` keeps its largest weights, as they are.
 
     python examples/pretrained.py
 
@@ -41,9 +41,7 @@ def main() -> tuple[float, float, float]:
     train(net, batches, epochs=10)
     plain = accuracy(net(x).softmax(1), y)
 
-    bnn = ssvi.to_bnn(
-        net, density=0.2
-    )  # mu starts at the trained weights, larger by sqrt(5): a fifth of them carries all
+    bnn = ssvi.to_bnn(net, density=0.2, support="magnitude")  # the largest fifth of the weights of each layer lives
     converted = accuracy(ssvi.predict(bnn, x, samples=10), y)
     elbo = ssvi.ELBO(bnn, train_size=len(digits.train), beta=0.1)
     train(bnn, batches, epochs=10, objective=elbo)

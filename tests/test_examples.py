@@ -38,7 +38,7 @@ def test_own_loop(capsys):
 def test_pretrained():
     plain, converted, tuned = example("pretrained").main()
     assert plain > 0.94
-    assert 0.15 < converted < tuned, "a random fifth of the trained weights is better than chance (0.1), and a start"
+    assert 0.8 < converted < tuned, "the largest fifth of the trained weights has kept most of what was learnt"
     assert tuned > 0.9
 
 

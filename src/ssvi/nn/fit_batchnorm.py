@@ -30,7 +30,8 @@ def fit_batchnorm(bnn: nn.Module, batches: Iterable[Tensor], samples: int = 20, 
 
     Args:
         bnn: a trained network.
-        batches: inputs as in training, a few batches with a thousand examples in all. They are kept in memory.
+        batches: inputs as in training, augmented as there: a few batches with a thousand examples in all. They are kept in
+            memory.
         samples: K, the number of thetas; predictions can average over so many at most.
         seed: of theta_0, ..., theta_{K-1}; another seed gives other thetas.
     """
