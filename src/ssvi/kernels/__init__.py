@@ -1,8 +1,9 @@
 """Kernels: (x, mu, sigma^2, support) -> y. The layers call `draw` and `fixed` here and never know which kernel ran.
 
-`dense` serves every device, dtype and layer. `native` walks the live weights alone: Linear and Conv2d in float32 on the
-CPU. By default ("auto") a rule takes the faster one; `use` overrides it. Inside `torch.func` the dense kernel serves, and a
-gradient that is differentiated again (create_graph=True) is computed by torch's operators, with the same noise.
+`dense` serves every device, dtype and layer. `native` walks the live weights alone: Linear, Conv2d and ConvTranspose2d in
+float32 on the CPU. By default ("auto") a rule takes the faster one; `use` overrides it. Inside `torch.func` the dense
+kernel serves, and a gradient that is differentiated again (create_graph=True) is computed by torch's operators, with the
+same noise.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def _restored_at_exit(before: str) -> Iterator[None]:
 
 def chosen(x: Tensor, geometry: Geometry, s: int) -> str:
     """The name of the kernel that serves a layer with s live weights on inputs like `x` (of its device and dtype)."""
-    if _choice == "dense" or geometry.output_padding is not None or not native.supports(x, geometry):
+    if _choice == "dense" or not native.supports(x, geometry):
         return "dense"
     return "native" if _choice == "native" or _native_is_faster(geometry, s) else "dense"
 

@@ -52,6 +52,14 @@ class Geometry:
         """The number of spatial dimensions: 0 for a fully connected layer."""
         return len(self.shape) - 2
 
+    def transposed_size(self, size: Sequence[int]) -> tuple[int, ...]:
+        """Of a transposed convolution: the size of y, without batch and channels, for x of a size."""
+        fields = (self.stride, self.padding, self.dilation, self.shape[2:], self.output_padding or ())
+        return tuple(
+            (n - 1) * stride - 2 * padding + dilation * (taps - 1) + 1 + added
+            for n, stride, padding, dilation, taps, added in zip(size, *fields, strict=True)
+        )
+
     def apply(self, x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
         """y = weight * x (+ bias), by torch."""
         if self.ndim == 0:

@@ -6,6 +6,6 @@ difference: a NaN or infinity in x reaches the outputs that have a live weight o
 """
 
 from ssvi.kernels.native.library import available, isa, why_not
-from ssvi.kernels.native.ops import draw, fixed, supports
+from ssvi.kernels.native.maps import draw, fixed, supports
 
 __all__ = ["available", "draw", "fixed", "isa", "supports", "why_not"]

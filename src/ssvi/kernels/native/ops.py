@@ -12,9 +12,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ssvi.kernels.geometry import Convolution, Geometry
+from ssvi.kernels.geometry import Convolution
 from ssvi.kernels.native import transforms
-from ssvi.kernels.native.library import Norm, available
+from ssvi.kernels.native.library import Norm
 from ssvi.kernels.native.passes import backward, forward
 
 # ---- the seed of one draw --------------------------------------------------------------------------------------------
@@ -163,41 +163,3 @@ def _(
     weight: Tensor | None, shift: Tensor | None, mean: Tensor, var: Tensor, eps: float, relu: bool,
 ) -> Tensor:  # fmt: skip
     return x.new_empty(Convolution(*layer).out_shape(x.shape))
-
-
-# ---- the kernels as functions of a layer -----------------------------------------------------------------------------
-
-
-def supports(x: Tensor, geometry: Geometry) -> bool:
-    """Whether the kernels can do this at all: Linear and Conv2d on float32 tensors of the CPU, not inside `torch.func`."""
-    served = available() and x.device.type == "cpu" and x.dtype == torch.float32 and geometry.ndim in (0, 2)
-    return served and not transforms.active()
-
-
-def draw(
-    x: Tensor, mu: Tensor, sigma2: Tensor, index: Tensor, geometry: Geometry, bias: Tensor | None = None
-) -> Tensor:
-    """One y ~ N(E[y], Var[y]), as `ssvi.kernels.dense.draw`."""
-    images = _as_images(x, geometry)
-    y, _t = sparse_draw(images, mu, sigma2, index, bias, seed(), Convolution.of(geometry))
-    return _as_given(y, x, geometry)
-
-
-def fixed(x: Tensor, theta: Tensor, index: Tensor, geometry: Geometry, bias: Tensor | None = None) -> Tensor:
-    """y = theta * x + bias for one given theta, as `ssvi.kernels.dense.fixed`."""
-    y = sparse_fixed(_as_images(x, geometry), theta, index, bias, Convolution.of(geometry))
-    return _as_given(y, x, geometry)
-
-
-def _as_images(x: Tensor, geometry: Geometry) -> Tensor:
-    if geometry.ndim == 0:
-        if x.dim() == 0 or x.shape[-1] != geometry.shape[1]:
-            raise ValueError(f"x: shape {tuple(x.shape)} does not fit a layer of {geometry.shape[1]} inputs")
-        return x.reshape(-1, geometry.shape[1], 1, 1)
-    return x if x.dim() == 4 else x.unsqueeze(0)
-
-
-def _as_given(y: Tensor, x: Tensor, geometry: Geometry) -> Tensor:
-    if geometry.ndim == 0:
-        return y.reshape(*x.shape[:-1], geometry.shape[0])
-    return y if x.dim() == 4 else y.squeeze(0)

@@ -25,7 +25,7 @@ def forward(
     y = mu * x + bias + sqrt(sigma2 * x^2) eps, with mu = sigma2 = 0 at every position that is not in `index`.
     """
     shape = _out_shape(x, conv)
-    _check(x, {"mu": mu, "sigma2": sigma2}, index, bias, conv)
+    check(x, {"mu": mu, "sigma2": sigma2}, index, bias, conv.out)
     y = x.new_empty(shape)
     t = None if sigma2 is None else torch.empty_like(y, dtype=torch.bfloat16)
     if y.numel():
@@ -59,7 +59,7 @@ def backward(
     return grad_x, grad_mu, grad_sigma2
 
 
-def _check(x: Tensor, values: dict[str, Tensor | None], index: Tensor, bias: Tensor | None, conv: Convolution) -> None:
+def check(x: Tensor, values: dict[str, Tensor | None], index: Tensor, bias: Tensor | None, outputs: int) -> None:
     """The kernels trust their arguments, so what would read beyond a tensor stops here."""
     for name, value in {"x": x, **values, "bias": bias}.items():
         if value is not None and value.dtype != torch.float32:
@@ -67,8 +67,8 @@ def _check(x: Tensor, values: dict[str, Tensor | None], index: Tensor, bias: Ten
     for name, value in values.items():
         if value is not None and value.shape != index.shape:
             raise ValueError(f"{name}: {tuple(value.shape)} values for {index.numel()} positions")
-    if bias is not None and bias.shape != (conv.out,):
-        raise ValueError(f"bias: shape {tuple(bias.shape)} for {conv.out} outputs")
+    if bias is not None and bias.shape != (outputs,):
+        raise ValueError(f"bias: shape {tuple(bias.shape)} for {outputs} outputs")
 
 
 def _out_shape(x: Tensor, conv: Convolution) -> tuple[int, int, int, int]:

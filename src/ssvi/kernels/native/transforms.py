@@ -7,6 +7,7 @@ with the same noise: equal up to rounding, and differentiable as often as one li
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 import torch
 import torch.nn.functional as F
@@ -36,6 +37,17 @@ def fixed_gradients(
 ) -> tuple[Tensor | None, ...]:
     """dl/dx and dl/dtheta of y = theta * x."""
     geometry = _geometry(conv)
+    return _gradients(lambda x, theta: dense.fixed(x, theta, index, geometry), (x, theta), grad_y)
+
+
+def transposed_gradients(
+    grad_y: Tensor, x: Tensor, theta: Tensor, index: Tensor, conv: Convolution
+) -> tuple[Tensor | None, ...]:
+    """dl/dx and dl/dtheta of y = theta^T * x."""
+    plain = replace(_geometry(conv), output_padding=(0, 0))
+    least = plain.transposed_size(x.shape[2:])
+    rows, columns = (size - without for size, without in zip(grad_y.shape[2:], least, strict=True))
+    geometry = replace(plain, output_padding=(rows, columns))
     return _gradients(lambda x, theta: dense.fixed(x, theta, index, geometry), (x, theta), grad_y)
 
 

@@ -1,0 +1,59 @@
+"""The kernels as functions of a layer: `draw` and `fixed`, and which layers they can serve."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from ssvi.kernels import dense
+from ssvi.kernels.geometry import Convolution, Geometry
+from ssvi.kernels.native import transforms
+from ssvi.kernels.native.library import available
+from ssvi.kernels.native.ops import seed, sparse_draw, sparse_fixed
+from ssvi.kernels.native.transposed import sparse_transposed
+
+
+def supports(x: Tensor, geometry: Geometry) -> bool:
+    """Whether the kernels can do this at all: Linear, Conv2d and ConvTranspose2d on float32 tensors of the CPU.
+
+    Not inside `torch.func`, and not a transposed convolution that adds more rows than its stride: they are of no pixel.
+    """
+    served = available() and x.device.type == "cpu" and x.dtype == torch.float32 and geometry.ndim in (0, 2)
+    added = zip(geometry.output_padding or (), geometry.stride, strict=False)
+    return served and all(rows < stride for rows, stride in added) and not transforms.active()
+
+
+def draw(
+    x: Tensor, mu: Tensor, sigma2: Tensor, index: Tensor, geometry: Geometry, bias: Tensor | None = None
+) -> Tensor:
+    """One y ~ N(E[y], Var[y]), as `ssvi.kernels.dense.draw`."""
+    if geometry.output_padding is not None:
+        mean, variance = fixed(x, mu, index, geometry, bias), fixed(x * x, sigma2, index, geometry)
+        std = variance.clamp_min(dense.VARIANCE_FLOOR).sqrt()
+        return mean + std * dense.noise(std.detach())
+    images = _as_images(x, geometry)
+    y, _t = sparse_draw(images, mu, sigma2, index, bias, seed(), Convolution.of(geometry))
+    return _as_given(y, x, geometry)
+
+
+def fixed(x: Tensor, theta: Tensor, index: Tensor, geometry: Geometry, bias: Tensor | None = None) -> Tensor:
+    """y = theta * x + bias for one given theta, as `ssvi.kernels.dense.fixed`."""
+    images, layer = _as_images(x, geometry), Convolution.of(geometry)
+    if geometry.output_padding is not None:
+        size = geometry.transposed_size(images.shape[2:])
+        return _as_given(sparse_transposed(images, theta, index, bias, layer, size), x, geometry)
+    return _as_given(sparse_fixed(images, theta, index, bias, layer), x, geometry)
+
+
+def _as_images(x: Tensor, geometry: Geometry) -> Tensor:
+    if geometry.ndim == 0:
+        if x.dim() == 0 or x.shape[-1] != geometry.shape[1]:
+            raise ValueError(f"x: shape {tuple(x.shape)} does not fit a layer of {geometry.shape[1]} inputs")
+        return x.reshape(-1, geometry.shape[1], 1, 1)
+    return x if x.dim() == 4 else x.unsqueeze(0)
+
+
+def _as_given(y: Tensor, x: Tensor, geometry: Geometry) -> Tensor:
+    if geometry.ndim == 0:
+        return y.reshape(*x.shape[:-1], geometry.shape[0])
+    return y if x.dim() == 4 else y.squeeze(0)
