@@ -37,7 +37,7 @@ def test_lightning_trains_a_network(precision, tmp_path):
         def __init__(self) -> None:
             super().__init__()
             self.bnn = network()
-            self.elbo = ssvi.ELBO(self.bnn, train_size=96)
+            self.elbo = ssvi.ELBO(self.bnn, train_size=96, beta=0.01)
 
         def configure_optimizers(self) -> torch.optim.Optimizer:
             optimizer = torch.optim.Adam(self.bnn.parameters(), lr=0.01)
@@ -69,7 +69,7 @@ def test_accelerate_trains_a_network_with_accumulated_gradients():
     accelerator = accelerate.Accelerator(cpu=True, gradient_accumulation_steps=2)
     bnn = network()
     optimizer = torch.optim.Adam(bnn.parameters(), lr=0.01)
-    elbo = ssvi.ELBO(bnn, train_size=96, micro_batches=2)
+    elbo = ssvi.ELBO(bnn, train_size=96, beta=0.01, micro_batches=2)
     subspace = ssvi.Subspace(bnn, optimizer, every=5, rate=0.3)
     net, prepared, batches = accelerator.prepare(bnn, optimizer, loader())
     for _ in range(30):
