@@ -120,4 +120,4 @@ def test_the_summary_names_the_kernel_of_each_layer():
         assert {row.kernel for row in ssvi.summary(ssvi.to_bnn(net, 0.1)).rows} == {"dense"}
     if "native" in ssvi.kernels.available():
         rows = {row.name: row.kernel for row in ssvi.summary(ssvi.to_bnn(net, 0.1)).rows}
-        assert rows == {"lstm.weight_ih_l0": "dense", "lstm.weight_hh_l0": "dense", "head": "native", "up": "dense"}
+        assert rows == {"lstm.weight_ih_l0": "dense", "lstm.weight_hh_l0": "dense", "head": "native", "up": "native"}
