@@ -24,8 +24,9 @@ def test_auto_takes_the_native_kernel_where_it_is_faster_and_can_serve():
     assert kernels.chosen(x, dense.geometry, dense.posterior.s) == "dense"
     assert kernels.chosen(x.double(), conv.geometry, conv.posterior.s) == "dense"
     assert kernels.chosen(x.to("meta"), conv.geometry, conv.posterior.s) == "dense"
-    line = ssvi.to_bnn(nn.Conv1d(64, 64, 3), 0.05)
-    assert kernels.chosen(x, line.geometry, line.posterior.s) == "dense"
+    line, volume = ssvi.to_bnn(nn.Conv1d(64, 64, 3), 0.05), ssvi.to_bnn(nn.Conv3d(64, 64, 3), 0.05)
+    assert kernels.chosen(x, line.geometry, line.posterior.s) == "native"
+    assert kernels.chosen(x, volume.geometry, volume.posterior.s) == "dense"
     assert " native" in ssvi.summary(conv)
 
 

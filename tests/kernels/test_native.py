@@ -121,7 +121,8 @@ def test_only_what_is_supported() -> None:
     assert native.supports(x, CONV)
     assert not native.supports(x.double(), CONV)
     assert not native.supports(x.to("meta"), CONV)
-    assert not native.supports(x, Geometry((6, 4, 3), (1,), (1,), (1,)))
+    assert native.supports(x, Geometry((6, 4, 3), (1,), (1,), (1,)))
+    assert not native.supports(x, Geometry((6, 4, 3, 3, 3), (1,) * 3, (1,) * 3, (1,) * 3))
 
 
 def test_wrong_arguments_are_errors() -> None:

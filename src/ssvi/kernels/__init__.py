@@ -1,9 +1,9 @@
 """Kernels: (x, mu, sigma^2, support) -> y. The layers call `draw` and `fixed` here and never know which kernel ran.
 
-`dense` serves every device, dtype and layer. `native` walks the live weights alone: Linear, Conv2d and ConvTranspose2d in
-float32 on the CPU. By default ("auto") a rule takes the faster one; `use` overrides it. Inside `torch.func` the dense
-kernel serves, and a gradient that is differentiated again (create_graph=True) is computed by torch's operators, with the
-same noise.
+`dense` serves every device, dtype and layer. `native` walks the live weights alone: Linear, and Conv and ConvTranspose
+1d and 2d, in float32 on the CPU. By default ("auto") a rule takes the faster one; `use` overrides it. Inside
+`torch.func` the dense kernel serves, and a gradient that is differentiated again (create_graph=True) is computed by
+torch's operators, with the same noise.
 """
 
 from __future__ import annotations

@@ -104,9 +104,13 @@ class Convolution(NamedTuple):
 
     @classmethod
     def of(cls, geometry: Geometry) -> Convolution:
-        """From a geometry of no or of two spatial dimensions."""
+        """From a geometry of at most two spatial dimensions. Of one dimension, x is images of one row."""
         if geometry.ndim == 0:
             return cls._make((*geometry.shape, 1, 1, 1, 1, 0, 0, 1, 1, 1))
+        if geometry.ndim == 1:
+            outputs, inputs, taps = geometry.shape
+            along = (1, *geometry.stride, 0, *geometry.padding, 1, *geometry.dilation)
+            return cls._make((outputs, inputs, 1, taps, *along, geometry.groups))
         return cls._make((*geometry.shape, *geometry.stride, *geometry.padding, *geometry.dilation, geometry.groups))
 
     @property

@@ -14,11 +14,11 @@ from ssvi.kernels.native.transposed import sparse_transposed
 
 
 def supports(x: Tensor, geometry: Geometry) -> bool:
-    """Whether the kernels can do this at all: Linear, Conv2d and ConvTranspose2d on float32 tensors of the CPU.
+    """Whether the kernels can do this at all: Linear, and Conv and ConvTranspose 1d and 2d, on float32 tensors of the CPU.
 
     Not inside `torch.func`, and not a transposed convolution that adds more rows than its stride: they are of no pixel.
     """
-    served = available() and x.device.type == "cpu" and x.dtype == torch.float32 and geometry.ndim in (0, 2)
+    served = available() and x.device.type == "cpu" and x.dtype == torch.float32 and geometry.ndim <= 2
     added = zip(geometry.output_padding or (), geometry.stride, strict=False)
     return served and all(rows < stride for rows, stride in added) and not transforms.active()
 
@@ -40,20 +40,24 @@ def fixed(x: Tensor, theta: Tensor, index: Tensor, geometry: Geometry, bias: Ten
     """y = theta * x + bias for one given theta, as `ssvi.kernels.dense.fixed`."""
     images, layer = _as_images(x, geometry), Convolution.of(geometry)
     if geometry.output_padding is not None:
-        size = geometry.transposed_size(images.shape[2:])
+        size = (1, 1, *geometry.transposed_size(images.shape[-geometry.ndim :]))[-2:]
         return _as_given(sparse_transposed(images, theta, index, bias, layer, size), x, geometry)
     return _as_given(sparse_fixed(images, theta, index, bias, layer), x, geometry)
 
 
 def _as_images(x: Tensor, geometry: Geometry) -> Tensor:
+    """x as (batch, channels, rows, columns): a fully connected layer has one pixel, a layer of one dimension one row."""
     if geometry.ndim == 0:
         if x.dim() == 0 or x.shape[-1] != geometry.shape[1]:
             raise ValueError(f"x: shape {tuple(x.shape)} does not fit a layer of {geometry.shape[1]} inputs")
         return x.reshape(-1, geometry.shape[1], 1, 1)
-    return x if x.dim() == 4 else x.unsqueeze(0)
+    images = x.unsqueeze(-2) if geometry.ndim == 1 else x
+    return images if images.dim() == 4 else images.unsqueeze(0)
 
 
 def _as_given(y: Tensor, x: Tensor, geometry: Geometry) -> Tensor:
+    """y with as many dimensions as x was given with."""
     if geometry.ndim == 0:
         return y.reshape(*x.shape[:-1], geometry.shape[0])
-    return y if x.dim() == 4 else y.squeeze(0)
+    y = y.squeeze(-2) if geometry.ndim == 1 else y
+    return y if x.dim() == y.dim() else y.squeeze(0)
