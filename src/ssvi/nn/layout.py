@@ -43,11 +43,8 @@ class Layout(ABC):
         return order[by_output].sort().values
 
 
-@dataclass(frozen=True)
-class OutputsFirst(Layout):
-    """(outputs, inputs, ...): Linear, Conv, the gates of recurrent layers, the three projections of attention."""
-
-    sums: ClassVar[bool] = True
+class _InTorchOrder(Layout, ABC):
+    """theta is the parameter."""
 
     def theta(self, parameter: Tensor) -> Tensor:
         """The parameter itself."""
@@ -56,6 +53,13 @@ class OutputsFirst(Layout):
     def parameter(self, layer: nn.Module, theta: Tensor) -> Tensor:
         """theta itself."""
         return theta
+
+
+@dataclass(frozen=True)
+class OutputsFirst(_InTorchOrder):
+    """(outputs, inputs, ...): Linear, Conv, the gates of recurrent layers, the three projections of attention."""
+
+    sums: ClassVar[bool] = True
 
     def by_output(self, theta: Tensor) -> Tensor:
         """theta itself."""
@@ -85,20 +89,12 @@ class InputsFirst(Layout):
 
 
 @dataclass(frozen=True)
-class TransposedConvolution(Layout):
+class TransposedConvolution(_InTorchOrder):
     """(inputs, outputs / groups, *kernel): ConvTranspose, in torch's order, which is that of the convolution whose
     backward pass it is."""
 
     groups: int
     sums: ClassVar[bool] = True
-
-    def theta(self, parameter: Tensor) -> Tensor:
-        """The parameter itself."""
-        return parameter
-
-    def parameter(self, layer: nn.Module, theta: Tensor) -> Tensor:
-        """theta itself."""
-        return theta
 
     def by_output(self, theta: Tensor) -> Tensor:
         """(outputs, inputs / groups, *kernel): within each group the first two axes change places."""
