@@ -36,6 +36,9 @@ def test_compare_trains_once_prints_and_writes(tmp_path):
     again = CliRunner().invoke(cli, words, catch_exceptions=False)
     assert json.loads(again.stdout)["runs"] == told["runs"]
     assert "trained" not in again.stderr
+    at = words.index("--samples")
+    as_recipe = CliRunner().invoke(cli, words[:at] + words[at + 2 :], catch_exceptions=False)
+    assert [run["samples"] for run in json.loads(as_recipe.stdout)["runs"]] == [5, 5]
 
 
 def test_a_folder_in_which_another_process_trains_is_left_alone_and_reported(tmp_path, monkeypatch):
@@ -91,4 +94,10 @@ def test_mistakes_name_the_flag(words, message, tmp_path):
     said = CliRunner().invoke(cli, ["compare", "digits", "--out", str(tmp_path / "out"), *words])
     assert said.exit_code == 2
     assert message in said.output
+    assert not (tmp_path / "out").exists()
+
+
+def test_a_method_that_is_not_tuned_is_named(tmp_path):
+    said = CliRunner().invoke(cli, ["tune", "digits", "--methods", "ensemble", "--out", str(tmp_path / "out")])
+    assert "--methods=ensemble: none of them is tuned; take some of ssvi" in f"{said.output}{said.exception}"
     assert not (tmp_path / "out").exists()

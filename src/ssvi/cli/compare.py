@@ -13,7 +13,7 @@ import click
 from rich.table import Table
 
 from ssvi import comparison
-from ssvi.cli.options import data_dir_option, json_option, recipe_flags, resolve, samples_option, values_of
+from ssvi.cli.options import data_dir_option, json_option, recipe_flags, resolve, values_of
 from ssvi.cli.progress import bar
 from ssvi.cli.tables import grid, show
 from ssvi.comparison import Bars, Context, FailedRun, PlannedRun, RunResult, Tuning
@@ -32,6 +32,10 @@ jobs_option = click.option(
     help="how many runs train at the same time; several have one thread each [number of cores]",
 )  # fmt: skip
 
+samples_option = click.option(
+    "--samples", type=click.IntRange(min=1), help="samples of theta that are averaged [as the recipe says]"
+)
+
 
 @click.command("compare")
 @click.argument("recipe")
@@ -49,7 +53,7 @@ jobs_option = click.option(
 @recipe_flags(without=SET_HERE)
 def compare_command(
     recipe: str, methods: str | None, densities: str | None, seeds: str, out: Path | None, jobs: int | None,
-    data_dir: Path | None, samples: int, write: Path | None, as_json: bool, **flags: Any,
+    data_dir: Path | None, samples: int | None, write: Path | None, as_json: bool, **flags: Any,
 ) -> None:  # fmt: skip
     """Train a RECIPE by several methods, densities and seeds, and print the tables of the paper.
 
@@ -61,6 +65,7 @@ def compare_command(
     recipes = _recipes(recipe, _methods(methods), flags, jobs)
     aims = None if densities is None else values_of("--densities", densities, float, "numbers such as 0.05,0.1")
     chosen = values_of("--seeds", seeds, int, "whole numbers such as 0,1,2")
+    samples = samples or recipes[0].samples
     runs = comparison.plan(recipes, aims, chosen, folder)
     failures = _train(runs, recipe, jobs, data_dir)
     results = comparison.evaluate_runs(runs, failures, samples, data_dir, bar)
@@ -80,8 +85,8 @@ def compare_command(
 @json_option
 @recipe_flags(without=SET_HERE)
 def tune_command(
-    recipe: str, methods: str | None, out: Path | None, jobs: int | None, data_dir: Path | None, samples: int,
-    as_json: bool, **flags: Any,
+    recipe: str, methods: str | None, out: Path | None, jobs: int | None, data_dir: Path | None,
+    samples: int | None, as_json: bool, **flags: Any,
 ) -> None:  # fmt: skip
     """Try the same number of settings for each method, and print the best as tables for the RECIPE.
 
@@ -91,12 +96,14 @@ def tune_command(
     """
     jobs, folder = jobs or os.cpu_count() or 1, out or Path("tune") / Path(recipe).stem
     chosen = [method for method in _methods(methods) if method in tuned_methods()]
+    if not chosen:
+        raise RecipeError(f"--methods={methods}: none of them is tuned; take some of {', '.join(tuned_methods())}")
     recipes = _recipes(recipe, chosen, flags, jobs)
     if any(not of_method.validation for of_method in recipes):
         raise RecipeError("validation=0.0: tuning compares its trials on validation images, so keep some, e.g. 0.1")
     runs = comparison.plan_trials(recipes, folder)
     failures = _train(runs, recipe, jobs, data_dir)
-    tuning = comparison.evaluate_trials(runs, failures, samples, data_dir, bar)
+    tuning = comparison.evaluate_trials(runs, failures, samples or recipes[0].samples, data_dir, bar)
     show(to_plain(tuning), as_json, lambda: [_trials(tuning)])
     if not as_json:
         click.echo(comparison.recipe_tables(tuning.best))
