@@ -45,7 +45,7 @@ $(VENV)/.test: pyproject.toml constraints.txt $(NATIVE) | $(VENV)
 $(ECOSYSTEM)/.test: pyproject.toml constraints.txt $(NATIVE)
 	$(PYTHON) -m venv $(ECOSYSTEM)
 	$(ECOSYSTEM)/bin/pip install --quiet --constraint constraints.txt --editable ".[ecosystem]"
-	# a torchvision that does not fit this torch would break transformers too; without it the tests of timm are skipped
+	# a torchvision that does not fit this torch would break transformers too; the networks of timm do not need it
 	$(ECOSYSTEM)/bin/python -c "import torchvision" || $(ECOSYSTEM)/bin/pip uninstall --yes torchvision
 	touch $@
 

@@ -7,7 +7,7 @@ from ecosystem_networks import assert_converted_trained_and_saved
 
 import ssvi
 
-WHY = "timm, or the torchvision that it needs, is not installed: run `make test-ecosystem`"
+WHY = "timm is not installed: run `make test-ecosystem`"
 timm = pytest.importorskip("timm", reason=WHY, exc_type=ImportError)
 
 pytestmark = [pytest.mark.ecosystem, pytest.mark.filterwarnings("default")]

@@ -76,4 +76,4 @@ def test_a_wrong_value_is_named(what, name, value):
     [("Subspace", "every", torch.tensor(3).numpy()[()]), ("ELBO", "beta", 1), ("IVON", "h0", None), ("IVON", "lr", 0)],
 )
 def test_other_kinds_of_numbers_are_taken(what, name, value):
-    make(what, name, value)
+    assert type(make(what, name, value)).__name__ == what
