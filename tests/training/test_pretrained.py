@@ -70,6 +70,13 @@ def test_a_file_that_does_not_fit_is_refused(tmp_path: Path, content, message):
         start_from(lenet(), str(file))
 
 
+def test_a_network_of_another_width_is_refused(tmp_path: Path):
+    """The bias of its last layer would fit, and nothing else."""
+    torch.save(lenet(width=4).state_dict(), tmp_path / "narrow.pt")
+    with pytest.raises(RecipeError, match=r"fits \d% of the parameters by their shapes; take its width"):
+        start_from(lenet(), str(tmp_path / "narrow.pt"))
+
+
 def test_no_file_leaves_no_run(tmp_path: Path):
     recipe = recipe_files.load("digits", "ssvi").replace(width=8, pretrained=str(tmp_path / "absent.pt"))
     with pytest.raises(RecipeError, match=r"absent\.pt"):

@@ -15,6 +15,9 @@ from ssvi.training import model_file
 from ssvi.training.model_header import ModelFileError
 from ssvi.training.recipe import RecipeError
 
+HALF = 0.5
+"""Of a file that fits less of the network, hardly anything but biases would be taken."""
+
 
 def start_from(net: nn.Module, path: str) -> nn.Module:
     """The same network with the weights of a file: a run folder, a model file of ssvi, .safetensors, or .pt with a state.
@@ -28,8 +31,10 @@ def start_from(net: nn.Module, path: str) -> nn.Module:
             f"pretrained={path!r} is of another network: {_some(missing)} in one of them only; take its model and width"
         )
     fitting = {name: tensor for name, tensor in found.items() if tensor.shape == state[name].shape}
-    if not any(name in fitting for name, _ in net.named_parameters()):
-        raise RecipeError(f"pretrained={path!r}: no tensor has the shape that the network has; take its width")
+    taken = sum(p.numel() for name, p in net.named_parameters() if name in fitting)
+    share = taken / sum(p.numel() for p in net.parameters())
+    if share < HALF:
+        raise RecipeError(f"pretrained={path!r} fits {share:.0%} of the parameters by their shapes; take its width")
     if left := [_difference(name, found[name], state[name]) for name in found if name not in fitting]:
         warnings.warn(f"pretrained={path!r}: these start fresh, for their shapes differ: {_some(left)}", stacklevel=2)
     net.load_state_dict(fitting, strict=False)
@@ -42,8 +47,12 @@ def _weights(path: Path) -> dict[str, Tensor]:
         if path.is_dir() or path.suffix == ".safetensors":
             return _from_safetensors(path)
         state = torch.load(path, map_location="cpu", weights_only=True)
-    except Exception as error:  # a damaged file gives errors of many kinds
-        raise RecipeError(f"pretrained={str(path)!r} cannot be read: {error}") from error
+    except Exception as error:  # a damaged file gives errors of many kinds, and torch advises to load it unsafely
+        why = error if isinstance(error, (OSError, ModelFileError)) else "it is damaged, or holds more than tensors"
+        raise RecipeError(
+            f"pretrained={str(path)!r} cannot be read: {why}. Take a run folder, a model file, .safetensors, or .pt with a "
+            "state_dict"
+        ) from error
     state = state.get("state_dict", state) if isinstance(state, dict) else state
     if not isinstance(state, dict) or not all(isinstance(value, Tensor) for value in state.values()):
         raise RecipeError(f"pretrained={str(path)!r} is no state: save one with torch.save(net.state_dict(), ...)")
