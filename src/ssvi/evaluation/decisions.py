@@ -95,8 +95,8 @@ def answer(
 ) -> list[Decision]:
     """One decision for every image file, and for every image file in every folder."""
     files = image_files(paths)
-    size = run.about.size
-    x = in_channels(read_images(files, (size, size)), run.about.channels)
+    channels, *size = run.about.shape
+    x = in_channels(read_images(files, (size[0], size[1])), channels)
     outputs = run.outputs(Split(x, torch.zeros(len(x), dtype=torch.long)), samples, seed, "images", track)
     return [_decision(str(file), run.classes, outputs, i, limit) for i, file in enumerate(files)]
 

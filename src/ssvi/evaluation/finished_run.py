@@ -93,11 +93,10 @@ class FinishedRun:
 
     def check_images(self, x: Tensor, name: str) -> None:
         """Raise a DataError unless the images have the shape that the network was trained on."""
-        channels, size = self.about.channels, self.about.size
-        if tuple(x.shape[1:3]) != (channels, size):
-            shape = " x ".join(map(str, x.shape[1:]))
+        if tuple(x.shape[1:]) != self.about.shape:
+            shape, expected = (" x ".join(map(str, each)) for each in (x.shape[1:], self.about.shape))
             raise DataError(
-                f"{name} has images of {shape}, but the network of {self.folder.path} sees {channels} x {size} x {size} "
+                f"{name} has images of {shape}, but the network of {self.folder.path} sees {expected} "
                 "(channels x height x width): take a data set of that shape, or a folder of images, which are resized"
             )
 

@@ -83,7 +83,7 @@ def ood_images(run: FinishedRun, name: str) -> Split:
     if name == run.recipe.data:
         raise DataError(f"{name} is what the network was trained on: name another data set, or '{NOISE}'")
     folder = Path(name).expanduser().is_dir()
-    data = load(name, run.data_dir, size=run.about.size) if folder else load(name, run.data_dir, test_only=True)
+    data = load(name, run.data_dir, size=run.about.shape[1:]) if folder else load(name, run.data_dir, test_only=True)
     split = data.test if len(data.test) else data.train
     if not len(split):
         raise DataError(f"{name} has no images")

@@ -98,7 +98,8 @@ def _job(
     folder: RunFolder, recipe: Recipe, data: DataSet, train: Split, steps_per_epoch: int, device: torch.device
 ) -> Job[Any]:
     """What the method is told of this run."""
-    _, channels, size, _ = data.train.x.shape
+    _, channels, *sides = data.train.x.shape
+    size = models.image_size(*sides)
 
     def fresh() -> nn.Module:
         net = models.build(recipe.model, classes=len(data.classes), channels=channels, size=size, width=recipe.width)
