@@ -54,6 +54,8 @@ def train_command(
         run = _resumed(resume_from, given, sparsity, data_dir)
     else:
         run = _started(resolve(recipe, given, sparsity), out or _new_folder(recipe), data_dir)
+    if run.data.validation is not None and distributed.rank() == 0:
+        click.echo(_own_validation(run), err=True)
     _train(run, as_json, tensorboard)
     if distributed.rank() == 0:
         _end(run, as_json)
@@ -76,6 +78,11 @@ def _resumed(folder: Path, given: dict[str, Any], sparsity: float | None, data_d
     for line in damaged:
         click.echo(f"warning: {line}; an older checkpoint is used", err=True)
     return run
+
+
+def _own_validation(run: Run) -> str:
+    count, share = len(run.validation), run.recipe.validation
+    return f"validation: the {count} images that {run.recipe.data} has for it; validation={share} is not used"
 
 
 def _new_folder(recipe: str) -> Path:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ssvi.data import Fitting
 from ssvi.errors import UserError
 from ssvi.nn.models import ImageSize, height_and_width
 from ssvi.training.records import RecordError, from_plain, to_plain, without_defaults
@@ -35,11 +36,19 @@ class ModelAbout:
     mean: list[float]
     """The mean of each channel over the training images, on a scale from 0 to 1."""
     std: list[float]
+    fit: str = "resize"
+    """How images of another size get this one (`ssvi.data.Fitting`)."""
 
     @property
     def shape(self) -> tuple[int, int, int]:
         """(channels, height, width) of an image."""
         return (self.channels, *height_and_width(self.size))
+
+    @property
+    def fitting(self) -> Fitting:
+        """What brings any image to that shape."""
+        channels, height, width = self.shape
+        return Fitting((height, width), self.fit, channels)
 
     @property
     def format(self) -> int:

@@ -180,4 +180,4 @@ def _about(run: Run) -> ModelAbout:
     """What one must know of the data to use the network."""
     _, channels, height, width = run.data.train.x.shape
     size = image_size(height, width)
-    return ModelAbout(list(run.data.classes), channels, size, list(run.data.mean), list(run.data.std))
+    return ModelAbout(list(run.data.classes), channels, size, list(run.data.mean), list(run.data.std), run.recipe.fit)
