@@ -13,7 +13,7 @@ from typing import Any
 import click
 from rich.console import Console
 
-from ssvi.cli.options import data_dir_option, recipe_flags, resolve
+from ssvi.cli.options import DEFAULT_RECIPE, data_dir_option, recipe_flags, resolve
 from ssvi.cli.progress import json_lines, silence, training_bar
 from ssvi.cli.tables import two_columns
 from ssvi.inference import distributed
@@ -27,7 +27,7 @@ from ssvi.training.tensorboard import TensorBoard
 
 
 @click.command("train")
-@click.argument("recipe", default="digits")
+@click.argument("recipe", default=DEFAULT_RECIPE)
 @click.option("--out", type=click.Path(path_type=Path), help="run folder [runs/RECIPE-TIME]")
 @click.option("--resume", "resume_from", type=click.Path(path_type=Path), help="go on with the run in this folder")
 @data_dir_option
@@ -44,6 +44,9 @@ def train_command(
     tensorboard: bool, **flags: Any,
 ) -> None:  # fmt: skip
     """Train a network by a RECIPE: a name from `ssvi recipes` (default: digits) or the path of a .toml file.
+
+    The path of a folder of class folders of images, or of a .npz file, trains the default recipe on these images; --size,
+    --fit and --channels say what shape they get.
 
     Every flag below --tensorboard overrides a setting of the recipe. Ctrl-C finishes the step, saves, and says how to
     go on.
