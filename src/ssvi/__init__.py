@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ssvi import allocation, baselines, criteria, flops, kernels, metrics, schedules
+    from ssvi import allocation, baselines, criteria, flops, kernels, likelihoods, metrics, schedules
     from ssvi.hub import from_pretrained, push_to_hub, save_pretrained
     from ssvi.inference.evaluate import Evaluation, evaluate
     from ssvi.inference.ivon import IVON
@@ -51,6 +51,7 @@ __all__ = [
     "kernels",
     "kl",
     "layers",
+    "likelihoods",
     "load",
     "mean",
     "metrics",
