@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ssvi import allocation, baselines, criteria, flops, kernels, metrics, schedules
+    from ssvi import allocation, baselines, criteria, flops, kernels, likelihoods, metrics, schedules
     from ssvi.evaluation.loaded_run import LoadedRun, load_run
     from ssvi.hub import from_pretrained, push_to_hub, save_pretrained
     from ssvi.inference.evaluate import Evaluation, evaluate
@@ -53,6 +53,7 @@ __all__ = [
     "kernels",
     "kl",
     "layers",
+    "likelihoods",
     "load",
     "load_run",
     "mean",
