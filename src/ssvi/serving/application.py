@@ -53,11 +53,11 @@ class Endpoints:
         return Response(self.html, media_type="text/html", headers=headers)
 
     async def health(self) -> Response:
-        """Whether the server is ready, and what it serves."""
+        """Whether the server is ready, what it serves, and how many requests are waiting for their answer."""
         facts = self.model.facts
         return _json(
             {"ready": True, "model": facts.name, "kind": facts.kind, "fingerprint": facts.fingerprint,
-             "samples": facts.samples, "about": facts.line, "version": ssvi.__version__}
+             "samples": facts.samples, "about": facts.line, "waiting": self.room.requests, "version": ssvi.__version__}
         )  # fmt: skip
 
     async def predict_image(self, request: Request) -> Response:
