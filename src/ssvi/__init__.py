@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ssvi import allocation, baselines, criteria, flops, kernels, likelihoods, metrics, schedules
     from ssvi.hub import from_pretrained, push_to_hub, save_pretrained
-    from ssvi.inference.evaluate import Evaluation, evaluate
+    from ssvi.inference.evaluate import Evaluation, NumberEvaluation, evaluate
     from ssvi.inference.ivon import IVON
     from ssvi.inference.loss import ELBO
     from ssvi.inference.predict import predict, predict_samples
@@ -35,6 +35,7 @@ __all__ = [
     "ConversionWarning",
     "Evaluation",
     "Move",
+    "NumberEvaluation",
     "Subspace",
     "TrainingWarning",
     "Update",
@@ -70,7 +71,7 @@ _HOME = {
     "hub": ("from_pretrained", "push_to_hub", "save_pretrained"),
     "inference.ivon": ("IVON",),
     "inference.loss": ("ELBO",),
-    "inference.evaluate": ("Evaluation", "evaluate"),
+    "inference.evaluate": ("Evaluation", "NumberEvaluation", "evaluate"),
     "inference.predict": ("predict", "predict_samples"),
     "inference.subspace": ("Move", "Subspace", "Update"),
     "nn.at_theta": ("at_mean",),
