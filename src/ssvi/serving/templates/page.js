@@ -2,7 +2,7 @@
 const SHOWN = 5;  // classes with a bar
 const drop = document.getElementById("drop"), file = document.getElementById("file");
 const answers = document.getElementById("answers");
-const percent = p => (100 * p).toFixed(1) + " %";
+const percent = p => (100 * p).toFixed(1) + "\u00a0%";
 
 function show(card, selector, text) { card.querySelector(selector).textContent = text; }
 
@@ -17,7 +17,7 @@ function bar(name, probability) {
   for (const part of ["name", "track", "value"]) row.append(Object.assign(document.createElement("span"), {className: part}));
   show(row, ".name", name);
   show(row, ".value", percent(probability));
-  fill.style.width = percent(probability).replace(" ", "");
+  fill.style.width = 100 * probability + "%";
   row.querySelector(".track").append(fill);
   return row;
 }
