@@ -1,4 +1,4 @@
-"""The page in a real browser: files are chosen, dropped and pasted, and the answers of the server are shown."""
+"""The page in a real browser: files are chosen and dropped, and the answers of the server are shown."""
 
 import base64
 
