@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ssvi import allocation, baselines, criteria, flops, kernels, likelihoods, metrics, schedules
+    from ssvi.estimators import SSVIClassifier, SSVIRegressor
     from ssvi.hub import from_pretrained, push_to_hub, save_pretrained
     from ssvi.inference.evaluate import Evaluation, evaluate
     from ssvi.inference.ivon import IVON
@@ -35,6 +36,8 @@ __all__ = [
     "ConversionWarning",
     "Evaluation",
     "Move",
+    "SSVIClassifier",
+    "SSVIRegressor",
     "Subspace",
     "TrainingWarning",
     "Update",
@@ -67,6 +70,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "estimators": ("SSVIClassifier", "SSVIRegressor"),
     "hub": ("from_pretrained", "push_to_hub", "save_pretrained"),
     "inference.ivon": ("IVON",),
     "inference.loss": ("ELBO",),
