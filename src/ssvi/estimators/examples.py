@@ -4,9 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
+from sklearn.utils.validation import _check_sample_weight
 from torch import Tensor
+
+from ssvi.estimators.errors import EstimatorError
+
+Array = NDArray[Any]
+
+
+def counted_rows(X: Array, y: Array, sample_weight: Any) -> tuple[Array, Array, Array | None]:
+    """X, y and the weights, without the rows of weight 0, which do not count at all; no weights if none are given."""
+    if sample_weight is None:
+        return X, y, None
+    weight = _check_sample_weight(sample_weight, X, dtype=np.float64)
+    if (weight < 0).any():
+        raise EstimatorError(
+            f"sample_weight has {weight.min()}: a weight is how many times an example counts, 0 or more"
+        )
+    if not (rows := weight > 0).any():
+        raise EstimatorError("sample_weight is 0 everywhere: at least one example must count")
+    return X[rows], y[rows], weight[rows]
 
 
 @dataclass(frozen=True)

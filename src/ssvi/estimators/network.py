@@ -38,11 +38,6 @@ def plain_network(module: Module | None, hidden: Sequence[int], inputs: int, out
     return net
 
 
-def dtype_of(net: nn.Module) -> torch.dtype:
-    """The type of the numbers that the network computes with."""
-    return next((p.dtype for p in net.parameters() if p.is_floating_point()), torch.get_default_dtype())
-
-
 def check_output(net: nn.Module, x: Tensor, outputs: int) -> None:
     """Refuse a plain network that does not make (n, outputs) from n examples."""
     try:

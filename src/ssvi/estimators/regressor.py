@@ -10,16 +10,47 @@ import numpy as np
 import torch
 from sklearn.base import RegressorMixin
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+from sklearn.utils.validation import check_consistent_length, check_is_fitted, validate_data
 
-from ssvi.estimators.base import Array, NetworkEstimator, counted
+from ssvi.estimators.base import NetworkEstimator
 from ssvi.estimators.errors import EstimatorError
+from ssvi.estimators.examples import Array, counted_rows
 from ssvi.estimators.network import Module
 from ssvi.likelihoods import Gaussian, NumberLikelihood, NumberPrediction
 
 
 class SSVIRegressor(RegressorMixin, NetworkEstimator):  # type: ignore[misc] # scikit-learn has no types
-    """A sparse Bayesian network that predicts numbers with their uncertainty."""
+    """A sparse Bayesian network that predicts numbers with their uncertainty.
+
+        regressor = SSVIRegressor(density=0.5, random_state=0).fit(X, y)
+        mean, std = regressor.predict(X_new, return_std=True)
+        low, high = regressor.predict_interval(X_new, level=0.9)
+
+    Args:
+        density: live weights / all weights, in (0, 1]; 1 is a dense Bayesian network.
+        hidden: the units of each hidden layer of the default network, an MLP with ReLUs.
+        module: your own network in its place, which is copied and not changed; or a function (inputs, outputs) -> network.
+        noise: of y given the network: "learnt", one number for each target; "predicted" by the network for each example,
+            which then has two outputs for each target; or the known standard deviation, in the units of y.
+        likelihood: another distribution in place of the Gaussian, `ssvi.likelihoods.StudentT()` where there are outliers;
+            its own noise counts then, and not `noise`.
+        prior_sigma: the prior of a weight is N(0, prior_sigma^2); None: what the live weights per output ask for.
+        lr: of `ssvi.IVON`; None is its default.
+        epochs: passes over the data; None: about 2,000 steps, but at least 20 passes and at most 400.
+        batch_size: examples in a step.
+        samples: draws of the weights that a prediction averages. They are the same in every prediction.
+        every, rate: steps between two updates of the support, and the share of live weights that the first one replaces.
+        standardise: scale the columns of X, and y, to mean 0 and variance 1 for the network; predictions are in the units
+            of y all the same.
+        random_state: a number makes every `fit` the same; torch's global random numbers are never touched.
+        device: of torch.
+        verbose: 1 shows a progress bar.
+
+    Attributes:
+        bnn_: the trained network, for `ssvi.summary`, `ssvi.save` and all else; it takes standardised inputs.
+        likelihood_: what its outputs mean, on the scale of the standardised y.
+        n_examples_: the examples that it has learnt from; those with weights count as often as these say.
+    """
 
     def __init__(
         self,
@@ -41,22 +72,13 @@ class SSVIRegressor(RegressorMixin, NetworkEstimator):  # type: ignore[misc] # s
         device: str = "cpu",
         verbose: int = 0,
     ) -> None:
-        self.density = density
-        self.hidden = hidden
-        self.module = module
+        super().__init__(
+            density=density, hidden=hidden, module=module, prior_sigma=prior_sigma, lr=lr, epochs=epochs,
+            batch_size=batch_size, samples=samples, every=every, rate=rate, standardise=standardise,
+            random_state=random_state, device=device, verbose=verbose,
+        )  # fmt: skip
         self.noise = noise
         self.likelihood = likelihood
-        self.prior_sigma = prior_sigma
-        self.lr = lr
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.samples = samples
-        self.every = every
-        self.rate = rate
-        self.standardise = standardise
-        self.random_state = random_state
-        self.device = device
-        self.verbose = verbose
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -65,17 +87,25 @@ class SSVIRegressor(RegressorMixin, NetworkEstimator):  # type: ignore[misc] # s
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None) -> SSVIRegressor:
         """Train a new network on X, (n, columns), and y, (n,) or (n, targets). An example counts `sample_weight` times."""
-        X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True)
-        y = np.asarray(y, dtype=np.float64)
-        weight = None
-        if sample_weight is not None:
-            X, y, weight = counted(_check_sample_weight(sample_weight, X), X, y)
-        self.target_shape_ = y.shape[1:]
-        targets = y.reshape(len(y), -1)
-        self.y_scaler_ = StandardScaler().fit(targets, sample_weight=weight) if self.standardise else None
-        self.likelihood_ = self._likelihood(targets.shape[1])
-        scaled = targets if self.y_scaler_ is None else self.y_scaler_.transform(targets)
-        self._train(X, scaled[:, 0] if scaled.shape[1] == 1 else scaled, weight)
+        X, y, weight = self._validated(X, y, sample_weight, first=True)
+        self._set_scale(y, weight)
+        self._start(X, weight)
+        self._train_to_the_end(X, self._scaled(y), weight)
+        return self
+
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> SSVIRegressor:
+        """Train on with one pass over these examples.
+
+        It is continued training, and not an exact update of the posterior: the examples stand for all that were given so
+        far, so those of earlier calls are forgotten slowly. The number of examples in the bound grows with every call.
+        The first call sets the scales of the inputs and of y, so its examples should be typical.
+        """
+        first = not hasattr(self, "bnn_")
+        X, y, weight = self._validated(X, y, sample_weight, first)
+        if first:
+            self._set_scale(y, weight)
+            self._start(X, weight)
+        self._train_on(X, self._scaled(y), weight)
         return self
 
     def predict(self, X: Any, return_std: bool = False) -> Array | tuple[Array, Array]:
@@ -99,11 +129,37 @@ class SSVIRegressor(RegressorMixin, NetworkEstimator):  # type: ignore[misc] # s
         factor, shift = (torch.as_tensor(part) for part in (self.y_scaler_.scale_, self.y_scaler_.mean_))
         return prediction.scaled(factor, shift)  # one number for each target, or one for all examples
 
-    def log_likelihood(self, X: Any, y: Any) -> float:
-        """The mean of log p(y|x), in the units of y."""
-        y = torch.as_tensor(np.asarray(y, dtype=np.float64))
+    def log_likelihood(self, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """The mean of log p(y|x), in the units of y: higher is better, and errors cost more where it was certain."""
+        check_consistent_length(X, y, sample_weight)
         prediction = self.predict_distribution(X)
-        return float(prediction.log_prob(y.reshape(prediction.mean.shape)).mean())
+        values = torch.as_tensor(self._columns(np.asarray(y, dtype=np.float64)))
+        logs = prediction.log_prob(values.reshape(prediction.mean.shape))
+        return float(np.average(logs.numpy(), weights=sample_weight))
+
+    def _validated(self, X: Any, y: Any, sample_weight: Any, first: bool) -> tuple[Array, Array, Array | None]:
+        X, y = validate_data(self, X, y, dtype=np.float64, multi_output=True, y_numeric=True, reset=first)
+        return counted_rows(X, np.asarray(y, dtype=np.float64), sample_weight)
+
+    def _set_scale(self, y: Array, weight: Array | None) -> None:
+        """What y looks like: its number of targets, their scales, and so the likelihood."""
+        self.target_shape_ = y.shape[1:]
+        columns = self._columns(y)
+        self.y_scaler_ = StandardScaler().fit(columns, sample_weight=weight) if self.standardise else None
+        self.likelihood_ = self._likelihood(columns.shape[1])
+
+    def _columns(self, y: Array) -> Array:
+        """y as (n, targets)."""
+        if y.shape[1:] != self.target_shape_:
+            expected = ("n", *self.target_shape_)
+            raise EstimatorError(f"y has shape {y.shape}, but it was {expected} in fit: give as many targets")
+        return y.reshape(len(y), -1)
+
+    def _scaled(self, y: Array) -> Array:
+        """The targets of the network, (n,) or (n, targets)."""
+        columns = self._columns(y)
+        scaled = columns if self.y_scaler_ is None else self.y_scaler_.transform(columns)
+        return scaled[:, 0] if scaled.shape[1] == 1 else scaled
 
     def _likelihood(self, targets: int) -> NumberLikelihood:
         """What was given, or a Gaussian; a noise that is known is in the units of y, and standardised like y."""

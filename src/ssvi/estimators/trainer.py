@@ -28,7 +28,7 @@ class Trainer:
     """
 
     def __init__(
-        self, bnn: nn.Module, likelihood: Likelihood, pace: Pace, *, train_size: float, lr: float | None, every: int
+        self, bnn: nn.Module, likelihood: Likelihood, pace: Pace, train_size: float, lr: float | None, every: int
     ) -> None:
         self.bnn, self.likelihood, self.pace, self.steps = bnn, likelihood, pace, 0
         own = {} if lr is None else {"lr": lr}
@@ -48,14 +48,14 @@ class Trainer:
             self._subspace.step()
         self.steps += 1
 
-    def finish(self) -> None:
-        """Leave the network to predictions. Scores for an update of gamma that will not come are dropped."""
+    def finish(self) -> dict[str, Any]:
+        """Leave the network to predictions, and return what another trainer of it needs to go on.
+
+        Scores for an update of gamma that has not come yet are dropped.
+        """
+        subspace = None if self._subspace is None else self._subspace.state_dict() | {"sums": {}}
         for posterior in posteriors(self.bnn).values():
             posterior.listener = None
-
-    def state_dict(self) -> dict[str, Any]:
-        """What another trainer of the same network needs to go on."""
-        subspace = None if self._subspace is None else self._subspace.state_dict()
         return {"steps": self.steps, "optimizer": self._optimizer.state_dict(), "subspace": subspace}
 
     def load_state_dict(self, state: Mapping[str, Any]) -> None:

@@ -13,6 +13,22 @@ import torch
 from ssvi.estimators.errors import EstimatorError
 
 
+def check_arguments(estimator: Any) -> None:
+    """Refuse arguments that cannot be used; those of a network that is converted are checked there."""
+    check_share("density", estimator.density, "0.5 keeps half of the weights")
+    check_share("rate", estimator.rate, "it is the share of live weights that the first update of gamma replaces")
+    check_hidden(estimator.hidden)
+    check_count("batch_size", estimator.batch_size, "it is the number of examples in a step")
+    check_count("samples", estimator.samples, "it is the number of draws of theta that a prediction averages")
+    check_count("every", estimator.every, "it is the number of steps between two updates of gamma")
+    if estimator.epochs is not None:
+        check_count("epochs", estimator.epochs, "it is the number of passes; None chooses it by the data")
+    if estimator.lr is not None:
+        check_positive("lr", estimator.lr, "0.1 to 0.5; None is the default of IVON")
+    if estimator.prior_sigma is not None:
+        check_positive("prior_sigma", estimator.prior_sigma, "None is what the live weights per output ask for")
+
+
 def check_count(name: str, value: Any, remedy: str) -> None:
     """Refuse what is not a whole number of 1 or more."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < 1:
