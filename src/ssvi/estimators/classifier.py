@@ -84,7 +84,8 @@ class SSVIClassifier(ClassifierMixin, NetworkEstimator):  # type: ignore[misc] #
 
     def predict(self, X: Any) -> Array:
         """The most probable class of each example."""
-        return self.classes_[self.predict_proba(X).argmax(1)]
+        best = self.predict_proba(X).argmax(1)
+        return self.classes_[best]
 
     def predict_proba(self, X: Any) -> Array:
         """p(y|x) of each class, (n, classes), in the order of `classes_`: the average over `samples` draws of theta."""

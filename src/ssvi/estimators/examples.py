@@ -26,8 +26,7 @@ def counted_rows(X: Array, y: Array, sample_weight: Any) -> tuple[Array, Array, 
         raise EstimatorError(
             f"sample_weight has {weight.min()}: a weight is how many times an example counts, 0 or more"
         )
-    if not (rows := weight > 0).any():
-        raise EstimatorError("sample_weight is 0 everywhere: at least one example must count")
+    rows = weight > 0
     return X[rows], y[rows], weight[rows]
 
 

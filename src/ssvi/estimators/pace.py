@@ -16,6 +16,10 @@ WARM_UP = 0.05
 OPEN_WARM_UP, OPEN_DECAY = 100, 1000
 """The same in steps for a training without a known end, and after how many steps its learning rate has fallen visibly."""
 
+MEMORY, LEAST_MEMORY = 0.1, 50
+"""The share of the steps over which `IVON` averages the curvature, and the least number of them. Its own default, 10,000
+steps, is longer than these trainings: sigma would stay near its start, and predictions would be too certain."""
+
 
 def default_epochs(batches_per_epoch: int) -> int:
     """The epochs that make about `STEPS` steps, but at least `FEWEST_EPOCHS` and at most `MOST_EPOCHS`."""
@@ -24,10 +28,17 @@ def default_epochs(batches_per_epoch: int) -> int:
 
 @dataclass(frozen=True)
 class Pace:
-    """The factor of the learning rate at each step, and the share of live weights that each update of gamma replaces."""
+    """How fast a training moves.
+
+    Args:
+        lr_factor: the factor of the learning rate at each step.
+        rate: the share of live weights that each update of gamma replaces.
+        memory: the steps over which the curvature is averaged: b2 of `IVON` is 1 - 1 / memory.
+    """
 
     lr_factor: Schedule
     rate: Schedule
+    memory: float
 
 
 def to_the_end(steps: int, every: int, rate: float) -> Pace:
@@ -37,6 +48,7 @@ def to_the_end(steps: int, every: int, rate: float) -> Pace:
     return Pace(
         lambda step: (step + 1) / rise if step < rise else fall(step - rise),
         schedules.cosine(rate, steps=max(1, steps // every)),
+        max(LEAST_MEMORY, MEMORY * steps),
     )
 
 
@@ -45,4 +57,5 @@ def without_end(rate: float) -> Pace:
     return Pace(
         schedules.warmed_up(lambda step: (1 + step / OPEN_DECAY) ** -0.5, steps=OPEN_WARM_UP),
         lambda update: rate / (1 + update),
+        MEMORY * STEPS,
     )

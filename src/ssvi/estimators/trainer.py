@@ -14,6 +14,9 @@ from ssvi.inference.subspace import Subspace
 from ssvi.likelihoods import Likelihood
 from ssvi.nn.layers import posteriors
 
+MOMENTUM = 0.9
+"""b1 of `IVON`, its default."""
+
 
 class Trainer:
     """A Bayesian network with the optimiser and the updates of gamma that train it.
@@ -31,8 +34,9 @@ class Trainer:
         self, bnn: nn.Module, likelihood: Likelihood, pace: Pace, train_size: float, lr: float | None, every: int
     ) -> None:
         self.bnn, self.likelihood, self.pace, self.steps = bnn, likelihood, pace, 0
+        betas = (MOMENTUM, 1 - 1 / pace.memory)
         own = {} if lr is None else {"lr": lr}
-        self._optimizer = IVON(bnn, train_size=train_size, **own)  # type: ignore[arg-type] # a sum of weights is one too
+        self._optimizer = IVON(bnn, train_size=train_size, betas=betas, **own)  # type: ignore[arg-type] # a sum of weights
         self._rates = [group["lr"] for group in self._optimizer.param_groups]
         sparse = any(posterior.s < posterior.d for posterior in posteriors(bnn).values())
         self._subspace = Subspace(bnn, self._optimizer, every=every, rate=pace.rate) if sparse else None
