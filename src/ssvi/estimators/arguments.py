@@ -24,7 +24,7 @@ def check_arguments(estimator: Any) -> None:
     if estimator.epochs is not None:
         check_count("epochs", estimator.epochs, "it is the number of passes; None chooses it by the data")
     if estimator.lr is not None:
-        check_positive("lr", estimator.lr, "0.1 to 0.5; None is the default of IVON")
+        check_positive("lr", estimator.lr, "it is the learning rate of IVON; None is 0.1")
     if estimator.prior_sigma is not None:
         check_positive("prior_sigma", estimator.prior_sigma, "None is what the live weights per output ask for")
 

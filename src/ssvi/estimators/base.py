@@ -87,7 +87,8 @@ class NetworkEstimator(BaseEstimator, ABC):  # type: ignore[misc] # scikit-learn
         net = plain_network(self.module, self.hidden, X.shape[1], outputs).to(device)
         check_output(net, self._inputs(X[:2], net), outputs)
         prior = "fan-in" if self.prior_sigma is None else float(self.prior_sigma)
-        return to_bnn(self.likelihood_.prepare(net).to(device), self.density, prior_sigma=prior)
+        prepared = self.likelihood_.prepare(net).to(tensor_for(net, np.empty(0)))  # a learnt noise is float32 at first
+        return to_bnn(prepared, self.density, prior_sigma=prior)
 
     def _train_to_the_end(self, X: Array, y: Array, weight: Array | None) -> None:
         """All epochs, after which the learning rate is 0."""

@@ -36,7 +36,7 @@ class SSVIClassifier(ClassifierMixin, NetworkEstimator):  # type: ignore[misc] #
         hidden: the units of each hidden layer of the default network, an MLP with ReLUs.
         module: your own network in its place, which is copied and not changed; or a function (inputs, outputs) -> network.
         prior_sigma: the prior of a weight is N(0, prior_sigma^2); None: what the live weights per output ask for.
-        lr: of `ssvi.IVON`; None is its default.
+        lr: of `ssvi.IVON`; None is 0.1.
         epochs: passes over the data; None: about 2,000 steps, but at least 20 passes and at most 400.
         batch_size: examples in a step.
         samples: draws of the weights that a prediction averages. They are the same in every prediction.
@@ -113,13 +113,15 @@ class SSVIClassifier(ClassifierMixin, NetworkEstimator):  # type: ignore[misc] #
     def _set_classes(self, y: Array) -> None:
         self.classes_ = np.unique(y)
         if len(self.classes_) < 2:
-            raise EstimatorError(f"y has one class, {self.classes_[0]!r}: a classifier needs examples of two or more")
+            raise EstimatorError(
+                f"y has one class, {self.classes_.tolist()[0]!r}: a classifier needs examples of two or more"
+            )
         self.likelihood_ = Categorical(len(self.classes_))
 
     def _codes(self, y: Array) -> Array:
         """The number of each label in `classes_`."""
         if len(unknown := np.setdiff1d(y, self.classes_)):
             raise EstimatorError(
-                f"y has the class {unknown[0]!r}, which is not in classes_: fit again with examples of it"
+                f"y has the class {unknown.tolist()[0]!r}, which is not in classes_: fit again with examples of it"
             )
         return np.searchsorted(self.classes_, y).astype(np.int64)

@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 def shown(items: Iterable[T], total: int, verbose: int) -> Iterable[T]:
-    """The items; with `verbose` a bar on the terminal counts them, and disappears at the end."""
-    if not verbose:
-        return items
-    return track(items, "training", total=total, console=Console(stderr=True), transient=True)
+    """The items; with `verbose` a bar counts them and disappears at the end, if there is a terminal."""
+    console = Console(stderr=True)
+    hidden = not verbose or not console.is_terminal
+    return track(items, "training", total=total, console=console, transient=True, disable=hidden)

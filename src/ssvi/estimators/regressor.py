@@ -35,7 +35,7 @@ class SSVIRegressor(RegressorMixin, NetworkEstimator):  # type: ignore[misc] # s
         likelihood: another distribution in place of the Gaussian, `ssvi.likelihoods.StudentT()` where there are outliers;
             its own noise counts then, and not `noise`.
         prior_sigma: the prior of a weight is N(0, prior_sigma^2); None: what the live weights per output ask for.
-        lr: of `ssvi.IVON`; None is its default.
+        lr: of `ssvi.IVON`; None is 0.1.
         epochs: passes over the data; None: about 2,000 steps, but at least 20 passes and at most 400.
         batch_size: examples in a step.
         samples: draws of the weights that a prediction averages. They are the same in every prediction.

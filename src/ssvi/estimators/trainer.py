@@ -14,8 +14,14 @@ from ssvi.inference.subspace import Subspace
 from ssvi.likelihoods import Likelihood
 from ssvi.nn.layers import posteriors
 
+LR = 0.1
+"""Of `IVON`: a third of its default, which small noise makes unsteady, most of all a noise that is predicted."""
 MOMENTUM = 0.9
 """b1 of `IVON`, its default."""
+
+CLIP_RADIUS, MOST_GRADIENT = 1.0, 1.0
+"""No step of a weight is longer than lr times the first; no gradient of biases and of a learnt noise is longer than the
+second. Trainings that go well stay below both. A noise of 1 % of y has gradients 10,000 times as large, and would diverge."""
 
 
 class Trainer:
@@ -25,8 +31,8 @@ class Trainer:
         bnn: the network; it is trained in place.
         likelihood: of its outputs.
         pace: of the learning rate and of the updates of gamma.
-        train_size: the number of examples in the bound.
-        lr: of `IVON`; None is its default.
+        train_size: the number of examples in the bound, or the sum of their weights.
+        lr: of `IVON`; None is `LR`.
         every: steps between two updates of gamma.
     """
 
@@ -35,8 +41,10 @@ class Trainer:
     ) -> None:
         self.bnn, self.likelihood, self.pace, self.steps = bnn, likelihood, pace, 0
         betas = (MOMENTUM, 1 - 1 / pace.memory)
-        own = {} if lr is None else {"lr": lr}
-        self._optimizer = IVON(bnn, train_size=train_size, betas=betas, **own)  # type: ignore[arg-type] # a sum of weights
+        self._optimizer = IVON(
+            bnn, LR if lr is None else lr, train_size=train_size, betas=betas, clip_radius=CLIP_RADIUS,  # type: ignore[arg-type]
+        )  # fmt: skip
+        self._rest = [p for group in self._optimizer.param_groups if group["kind"] == "rest" for p in group["params"]]
         self._rates = [group["lr"] for group in self._optimizer.param_groups]
         sparse = any(posterior.s < posterior.d for posterior in posteriors(bnn).values())
         self._subspace = Subspace(bnn, self._optimizer, every=every, rate=pace.rate) if sparse else None
@@ -47,6 +55,7 @@ class Trainer:
             group["lr"] = rate * self.pace.lr_factor(self.steps)
         with self._optimizer.sampled():
             self.likelihood.nll(self.bnn(batch.x), batch.y, batch.weight).backward()
+        nn.utils.clip_grad_norm_(self._rest, MOST_GRADIENT)
         self._optimizer.step()
         if self._subspace is not None:
             self._subspace.step()
