@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ssvi import allocation, baselines, criteria, flops, kernels, likelihoods, metrics, schedules
     from ssvi.estimators import SSVIClassifier, SSVIRegressor
+    from ssvi.evaluation.loaded_run import LoadedRun, load_run
     from ssvi.hub import from_pretrained, push_to_hub, save_pretrained
     from ssvi.inference.evaluate import Evaluation, evaluate
     from ssvi.inference.ivon import IVON
@@ -35,6 +36,7 @@ __all__ = [
     "IVON",
     "ConversionWarning",
     "Evaluation",
+    "LoadedRun",
     "Move",
     "SSVIClassifier",
     "SSVIRegressor",
@@ -56,6 +58,7 @@ __all__ = [
     "layers",
     "likelihoods",
     "load",
+    "load_run",
     "mean",
     "metrics",
     "predict",
@@ -71,6 +74,7 @@ __all__ = [
 
 _HOME = {
     "estimators": ("SSVIClassifier", "SSVIRegressor"),
+    "evaluation.loaded_run": ("LoadedRun", "load_run"),
     "hub": ("from_pretrained", "push_to_hub", "save_pretrained"),
     "inference.ivon": ("IVON",),
     "inference.loss": ("ELBO",),
