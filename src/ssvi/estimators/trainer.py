@@ -21,7 +21,8 @@ MOMENTUM = 0.9
 
 CLIP_RADIUS, MOST_GRADIENT = 1.0, 1.0
 """No step of a weight is longer than lr times the first; no gradient of biases and of a learnt noise is longer than the
-second. Trainings that go well stay below both. A noise of 1 % of y has gradients 10,000 times as large, and would diverge."""
+second. Trainings that go well stay below both. A noise of 1 % of y makes gradients 10,000 times as large: they would diverge
+without these bounds."""
 
 
 class Trainer:
