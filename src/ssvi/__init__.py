@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ssvi import allocation, baselines, criteria, flops, kernels, metrics, schedules
+    from ssvi import allocation, baselines, criteria, decisions, flops, kernels, metrics, schedules
     from ssvi.hub import from_pretrained, push_to_hub, save_pretrained
     from ssvi.inference.evaluate import Evaluation, evaluate
     from ssvi.inference.ivon import IVON
@@ -44,6 +44,7 @@ __all__ = [
     "baselines",
     "criteria",
     "curvature_importance",
+    "decisions",
     "evaluate",
     "fit_batchnorm",
     "flops",
