@@ -45,3 +45,26 @@ def test_corrupt_by_severity(run, tmp_path):
     assert len(printed["severities"]) == 5
     assert not (tmp_path / "data").exists()
     assert stored(run, "corruption.json")["images"] == 10
+
+
+def test_evaluate_says_what_it_promises_and_what_came_of_it(run, tmp_path):
+    file = tmp_path / "costs.csv"
+    names = [str(k) for k in range(10)]
+    rows = [",".join([name, *("0" if other == name else "1" for other in names), "0.2"]) for name in names]
+    file.write_text("\n".join([",".join(["class", *names, "ask"]), *rows]))
+    words = ("evaluate", run, "--samples", 2, "--level", 0.8, "--max-error", 0.6, "--costs", file)
+    decisions = json.loads(run_command(*words, "--json"))["decisions"]
+    assert (decisions["sets"]["level"], decisions["answers"]["max_error"]) == (0.8, 0.6)
+    assert decisions["costs"]["actions"] == [*names, "ask"]
+    assert decisions["costs"]["expected"] < decisions["costs"]["expected_most_probable"]
+    table = run_command(*words)
+    assert f"{decisions['sets']['coverage']:.2%} (" in table
+    assert f"{decisions['answers']['answered']:.2%}" in table
+    assert f"{decisions['costs']['realised']:.4f}" in table
+    assert "raw " in table
+
+
+def test_evaluate_without_validation_images_says_so_in_one_line(tmp_path):
+    run = shutil.copytree(finished(validation=0.0), tmp_path / "run")
+    assert "No validation images" in run_command("evaluate", run, "--samples", 1)
+    assert "decisions" not in stored(run, "evaluation.json")
