@@ -51,7 +51,7 @@ def _sets(sets: SetQuality) -> list[DecisionRow]:
     if sets.threshold is None:
         return [DecisionRow("true class in its set", covered, "all classes: too few validation images")]
     return [
-        DecisionRow("true class in its set", covered, f"promised {sets.level:.4g}"),
+        DecisionRow("true class in its set", covered, f"promised at least {_percent(sets.level)}"),
         DecisionRow("classes in a set, mean", f"{sets.mean_size:.2f}"),
         DecisionRow("sets of one class", f"{sets.sizes[1]:.2%}", f"empty {sets.sizes[0]:.2%}"),
     ]
@@ -59,14 +59,14 @@ def _sets(sets: SetQuality) -> list[DecisionRow]:
 
 def _answers(decisions: DecisionQuality) -> list[DecisionRow]:
     answers = decisions.answers
-    name, promised = "errors among the answers", f"promised at most {answers.max_error:.4g}"
+    name, promised = "errors among the answers", f"promised at most {_percent(answers.max_error)}"
     if answers.entropy is None or answers.answered is None:
         return [
-            DecisionRow(name, "-", f"{answers.max_error:.4g} {impossible(answers.needed, decisions.validation_images)}")
+            DecisionRow(name, "-", f"{_percent(answers.max_error)} {impossible(answers.needed, decisions.validation_images)}")
         ]
     error = "-" if answers.error is None else f"{answers.error:.2%}"
     return [
-        DecisionRow(name, error, f"{promised}, confidence {answers.confidence:.4g}"),
+        DecisionRow(name, error, f"{promised}, confidence {_percent(answers.confidence)}"),
         DecisionRow("images answered", f"{answers.answered:.2%}", f"entropy at most {answers.entropy:.3f}"),
     ]
 
@@ -84,3 +84,7 @@ def _costs(costs: CostQuality) -> list[DecisionRow]:
         "mean cost, most probable class": (costs.realised_most_probable, costs.expected_most_probable),
     }
     return [DecisionRow(name, f"{real:.4f}", f"expected {expected:.4f}") for name, (real, expected) in pairs.items()]
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.4g} %"
