@@ -8,7 +8,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ssvi import allocation, baselines, criteria, decisions, flops, kernels, metrics, schedules
+    from ssvi import allocation, baselines, criteria, decisions, flops, kernels, likelihoods, metrics, schedules
+    from ssvi.evaluation.loaded_run import LoadedRun, load_run
     from ssvi.hub import from_pretrained, push_to_hub, save_pretrained
     from ssvi.inference.evaluate import Evaluation, evaluate
     from ssvi.inference.ivon import IVON
@@ -34,6 +35,7 @@ __all__ = [
     "IVON",
     "ConversionWarning",
     "Evaluation",
+    "LoadedRun",
     "Move",
     "Subspace",
     "TrainingWarning",
@@ -52,7 +54,9 @@ __all__ = [
     "kernels",
     "kl",
     "layers",
+    "likelihoods",
     "load",
+    "load_run",
     "mean",
     "metrics",
     "predict",
@@ -67,6 +71,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "evaluation.loaded_run": ("LoadedRun", "load_run"),
     "hub": ("from_pretrained", "push_to_hub", "save_pretrained"),
     "inference.ivon": ("IVON",),
     "inference.loss": ("ELBO",),

@@ -62,7 +62,9 @@ def _answers(decisions: DecisionQuality) -> list[DecisionRow]:
     name, promised = "errors among the answers", f"promised at most {_percent(answers.max_error)}"
     if answers.entropy is None or answers.answered is None:
         return [
-            DecisionRow(name, "-", f"{_percent(answers.max_error)} {impossible(answers.needed, decisions.validation_images)}")
+            DecisionRow(
+                name, "-", f"{_percent(answers.max_error)} {impossible(answers.needed, decisions.validation_images)}"
+            )
         ]
     error = "-" if answers.error is None else f"{answers.error:.2%}"
     return [

@@ -13,11 +13,9 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from ssvi.data import DataError, Split, read_images
-from ssvi.data.readers.own import SUFFIXES
+from ssvi.data import Split, image_files, read_images
 from ssvi.decisions import class_sets
 from ssvi.evaluation.finished_run import FinishedRun, Track, quiet
-from ssvi.evaluation.ood import in_channels
 from ssvi.inference.evaluate import Outputs
 
 
@@ -48,30 +46,13 @@ def answer(
     Above the entropy `limit` it is "don't know"; with `set_threshold` (of `Threshold`) each has a conformal set.
     """
     files = image_files(paths)
-    size = run.about.size
-    x = in_channels(read_images(files, (size, size)), run.about.channels)
+    x = read_images(files, run.about.fitting)
     outputs = run.outputs(Split(x, torch.zeros(len(x), dtype=torch.long)), samples, seed, "images", track)
     decisions = [_decision(str(file), run.classes, outputs, i, limit) for i, file in enumerate(files)]
     if set_threshold is None:
         return decisions
     sets = _named_sets(run.classes, outputs.probs, set_threshold)
     return [replace(decision, classes=names) for decision, names in zip(decisions, sets, strict=True)]
-
-
-def image_files(paths: Iterable[Path]) -> list[Path]:
-    """The files themselves, and the image files in the folders, at any depth."""
-    files: list[Path] = []
-    for path in paths:
-        if path.is_dir():
-            images = sorted(file for file in path.rglob("[!.]*") if file.suffix.lower() in SUFFIXES)
-            if not images:
-                raise DataError(f"{path} has no images ({', '.join(sorted(SUFFIXES))})")
-            files += images
-        elif path.is_file():
-            files.append(path)
-        else:
-            raise DataError(f"{path} does not exist: name image files, or folders of them")
-    return files
 
 
 def _decision(file: str, classes: Sequence[str], outputs: Outputs, i: int, limit: float | None) -> Decision:

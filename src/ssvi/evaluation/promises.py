@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from torch import Tensor
@@ -34,7 +35,8 @@ DEFAULT = DecisionSettings()
 
 def validation_outputs(run: FinishedRun, samples: int, seed: int, track: Track = quiet) -> Outputs | None:
     """The outputs on the validation images of the run; None where it has none."""
-    if not (run.recipe.validation and len(run.validation)):
+    own_data = Path(run.recipe.data).expanduser().exists()  # it may have validation images of its own
+    if not (run.recipe.validation or own_data) or not len(run.validation):
         return None
     return run.outputs(run.validation, samples, seed, "validation images", track)
 

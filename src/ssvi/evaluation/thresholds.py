@@ -22,6 +22,8 @@ ANSWERED = 0.95
 """The share of the right answers that the threshold lets through."""
 
 FILE = "threshold.json"
+FILE_FOR_ERROR = "threshold-error.json"
+"""Where the threshold of a promised error rate is kept: it does not take the place of the usual one."""
 
 
 @dataclass(frozen=True)
@@ -63,19 +65,30 @@ def threshold(
     rate that cannot be promised is a DataError.
     """
     wanted = (samples, seed, max_error, level)
-    stored = run.read(Threshold, FILE, lambda record: _settings(record, level) == wanted)
+    file = FILE if max_error is None else FILE_FOR_ERROR
+    stored = run.read(Threshold, file, lambda record: _settings(record, level) == wanted)
     if stored is not None:
         return stored
+    chosen = chosen_threshold(run, samples, seed, track, max_error=max_error, level=level)
+    run.write(file, replace(chosen, asked=samples, seed=seed))
+    return replace(chosen, asked=samples, seed=seed)
+
+
+def chosen_threshold(
+    run: FinishedRun, samples: int = 5, seed: int = 0, track: Track = quiet, *, max_error: float | None = None,
+    level: float = 0.9,
+) -> Threshold:  # fmt: skip
+    """The thresholds, from the validation images; they need the data set of the training."""
     validation = validation_outputs(run, samples, seed, track)
-    chosen = Threshold(None) if validation is None else with_sets(choose(validation, max_error), validation, level)
-    if validation is None and max_error is not None:
+    if validation is not None:
+        score = finite(class_threshold(validation.probs, validation.labels, level))
+        return replace(choose(validation, max_error), max_error=max_error, level=level, set_score=score)
+    if max_error is not None:
         raise DataError(
             f"max_error={max_error} needs validation images, and {run.folder.path} has none: leave it out, or train with "
             "validation=0.1"
         )
-    chosen = replace(chosen, asked=samples, seed=seed, max_error=max_error)
-    run.write(FILE, chosen)
-    return chosen
+    return Threshold(None)
 
 
 def _settings(record: Threshold, level: float) -> tuple[int | None, int | None, float | None, float | None]:
@@ -103,11 +116,6 @@ def choose(outputs: Outputs, max_error: float | None = None) -> Threshold:
         accuracy_of_answered=right[answered].double().mean().item(),
         accuracy=right.double().mean().item(),
     )
-
-
-def with_sets(chosen: Threshold, outputs: Outputs, level: float) -> Threshold:
-    """The same, with the threshold of the conformal sets of this level."""
-    return replace(chosen, level=level, set_score=finite(class_threshold(outputs.probs, outputs.labels, level)))
 
 
 def _for_error(outputs: Outputs, max_error: float) -> float:

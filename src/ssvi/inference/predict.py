@@ -14,6 +14,7 @@ from ssvi.inference.inputs import SAMPLES, as_tensor, without_samples
 from ssvi.inference.links import Link, linked
 from ssvi.inference.structures import Structure, average, stacked
 from ssvi.inference.thetas import Theta, drawn_thetas, seeded_thetas
+from ssvi.likelihoods import Likelihood
 from ssvi.nn.eval_mode import in_eval_mode
 
 
@@ -59,16 +60,21 @@ def predict(
     *args: Any,
     samples: int = SAMPLES,
     link: Link = None,
+    likelihood: Likelihood | None = None,
     local: bool = False,
     generator: torch.Generator | None = None,
     **kwargs: Any,
-) -> Structure:
+) -> Any:
     """p(y | x) = 1/N sum_n p(y | x, theta_n), theta_n ~ q: probabilities are averaged, not logits (Section 2).
 
-    Takes what `predict_samples` takes.
+    Takes what `predict_samples` takes. With a likelihood the answer is its `Prediction`: numbers with quantiles and
+    intervals, or classes with their uncertainties. Without one it is the average of the linked outputs.
     """
+    if likelihood is not None:
+        link = "identity"
     options: dict[str, Any] = {"samples": samples, "link": link, "local": local, "generator": generator}
-    return average(predict_samples(bnn, *args, **options, **kwargs))
+    drawn = predict_samples(bnn, *args, **options, **kwargs)
+    return average(drawn) if likelihood is None else likelihood.predictive(drawn)
 
 
 @torch.no_grad()

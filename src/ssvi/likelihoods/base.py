@@ -1,0 +1,66 @@
+"""What all likelihoods have in common: p(y | output), and the average of it over theta."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+
+from torch import Tensor, nn
+
+from ssvi.errors import UserError
+
+
+class LikelihoodError(UserError, ValueError):
+    """Outputs or targets that do not fit the likelihood; the message names the shapes and the remedy."""
+
+
+class Prediction(ABC):
+    """p(y|x) = 1/S sum_s p(y|x, theta_s) for n examples: a mixture over the samples of theta."""
+
+    @abstractmethod
+    def log_prob(self, y: Tensor) -> Tensor:
+        """log p(y|x), (n,): the logarithm of the average, not the average of logarithms."""
+
+    @abstractmethod
+    def __len__(self) -> int:
+        """The number of examples."""
+
+
+class Likelihood(ABC):
+    """p(y | output of the network), the same for every example. It has no state and no parameters."""
+
+    @property
+    @abstractmethod
+    def outputs(self) -> int:
+        """How many outputs the plain network must have."""
+
+    @abstractmethod
+    def prepare(self, net: nn.Module) -> nn.Module:
+        """The network with what the likelihood needs besides its outputs; most need nothing and return `net` itself.
+
+        Prepare a plain network before `to_bnn`.
+        """
+
+    @abstractmethod
+    def log_density(self, output: Tensor, y: Tensor) -> Tensor:
+        """log p(y | output) of each example, (..., n), for the outputs of a prepared network, (..., n, outputs)."""
+
+    @abstractmethod
+    def predictive(self, outputs: Tensor) -> Prediction:
+        """p(y|x) from the outputs for each theta, (samples, n, outputs)."""
+
+    def nll(self, output: Tensor, y: Tensor, weight: Tensor | None = None) -> Tensor:
+        """The mean of -log p(y | output) over a batch: the loss. Each example counts `weight` times, if it is given.
+
+        The mean is over the number of examples and not over the sum of their weights: then the sum over all batches is
+        that of the whole training set, whatever the batches. The `train_size` of `IVON` or `ELBO` is the number of
+        examples, and weights should be 1 on average.
+        """
+        losses = -self.log_density(output, y)
+        return losses.mean() if weight is None else (weight * losses).mean()
+
+
+def check_shape(what: str, given: Tensor, expected: tuple[int, ...], remedy: str) -> None:
+    """Refuse a tensor whose last axes are not the expected ones."""
+    shape = tuple(given.shape)
+    if shape[len(shape) - len(expected) :] != expected:
+        raise LikelihoodError(f"{what} has shape {shape}, but its last axes must be {expected}: {remedy}")
