@@ -101,6 +101,6 @@ def test_a_file_of_the_version_before_is_read(run):
 
 
 def test_sizes_are_few_bars(quality):
-    assert list(set_sizes(quality.sets)) == ["0", "1", "2", "3", "4"]
+    assert list(set_sizes(quality.sets)) == ["empty", "1", "2", "3", "4"]
     many = evaluate_decisions(ten := Outputs(torch.full((1, 50, 10), 0.1), torch.arange(50) % 10), ten)
-    assert set_sizes(many.sets) == pytest.approx({"0": 0, "1": 0, "2": 0, "3": 0, "4": 0, "5 or more": 1})
+    assert set_sizes(many.sets) == pytest.approx({"empty": 0, "1": 0, "2": 0, "3": 0, "4": 0, "5 or more": 1})

@@ -32,8 +32,9 @@ def decision_rows(evaluation: RunEvaluation) -> list[DecisionRow]:
 
 
 def set_sizes(sets: SetQuality) -> dict[str, float]:
-    """The share of images by the size of their set: "0", "1", ... and "5 or more"; no size above the number of classes."""
-    shares = {str(size): share for size, share in enumerate(sets.sizes[:5])}
+    """The share of images by the size of their set: "empty", "1", ... and "5 or more", up to the number of classes."""
+    names = ["empty", *map(str, range(1, 5))]
+    shares = dict(zip(names, sets.sizes, strict=False))
     return shares | ({"5 or more": sum(sets.sizes[5:])} if len(sets.sizes) > 5 else {})
 
 
