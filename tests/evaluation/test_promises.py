@@ -10,7 +10,7 @@ from ssvi import decisions, metrics
 from ssvi.decisions import CostMatrix
 from ssvi.evaluation import DecisionSettings, FinishedRun, evaluate_run
 from ssvi.evaluation.decision_wording import decision_rows, set_sizes
-from ssvi.evaluation.promises import evaluate_decisions, validation_outputs
+from ssvi.evaluation.promises import evaluate_costs, evaluate_decisions, validation_outputs
 from ssvi.evaluation.results import RunEvaluation
 from ssvi.inference.evaluate import Outputs
 from ssvi.training.records import from_plain, without_defaults
@@ -72,7 +72,7 @@ def test_costs_by_hand():
     probs = torch.tensor([[[0.9, 0.1], [0.6, 0.4]]], dtype=torch.float64)
     matrix = CostMatrix(("a", "b"), ("x", "y"), ((0.0, 1.0), (10.0, 0.0)))
     test = Outputs(probs, torch.tensor([0, 1]))
-    costs = evaluate_decisions(test, test, DecisionSettings(costs=matrix)).costs
+    costs = evaluate_costs(test, matrix)
     assert costs.shares == [0.0, 1.0], "expected costs are (1, 0.9) and (4, 0.6)"
     assert (costs.expected, costs.realised) == pytest.approx((0.75, 0.5))
     assert (costs.expected_most_probable, costs.realised_most_probable) == pytest.approx((2.5, 5.0))

@@ -5,6 +5,7 @@ The three differ in the images: the test images of the run, those of other data 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -51,7 +52,7 @@ def evaluate_command(
     matrix = None if costs is None else read_costs(costs, finished.classes)
     evaluation = evaluate_run(finished, samples, seed, bar, DecisionSettings(level, max_error, matrix))
     finished.write("evaluation.json", evaluation)
-    tables = [_quality(str(run), evaluation), _decisions(evaluation), _cost(evaluation.cost)]
+    tables = [_quality(str(run), evaluation), *_decisions(evaluation), _cost(evaluation.cost)]
     show(without_defaults(evaluation), as_json, lambda: tables)
 
 
@@ -112,12 +113,13 @@ def _quality(run: str, evaluation: RunEvaluation) -> Table:
     return grid(title, ("", samples, "95 % interval", evaluation.point), rows)
 
 
-def _decisions(evaluation: RunEvaluation) -> Table | str:
-    if evaluation.decisions is None:
-        return NO_VALIDATION
-    rows = [(row.name, row.found, row.beside) for row in decision_rows(evaluation)]
-    title = f"decisions, chosen on {evaluation.decisions.validation_images:,} validation images"
-    return grid(title, ("", "test images", ""), rows)
+def _decisions(evaluation: RunEvaluation) -> Iterator[Table | str]:
+    decisions, rows = evaluation.decisions, decision_rows(evaluation)
+    if rows:
+        title = f"decisions, chosen on {decisions.validation_images:,} validation images" if decisions else "decisions"
+        yield grid(title, ("", "test images", ""), [(row.name, row.found, row.beside) for row in rows])
+    if decisions is None:
+        yield NO_VALIDATION
 
 
 def _cost(cost: Cost) -> Table:

@@ -54,7 +54,7 @@ class AnswerQuality:
 
 @dataclass(frozen=True)
 class CostQuality:
-    """Mean costs per test image under the user's cost matrix."""
+    """Mean costs per test image under the user's cost matrix; they need no validation images."""
 
     actions: list[str]
     shares: list[float]
@@ -76,4 +76,3 @@ class DecisionQuality:
     scaled: ScaledQuality
     sets: SetQuality
     answers: AnswerQuality
-    costs: CostQuality | None = None

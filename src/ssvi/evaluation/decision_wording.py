@@ -23,12 +23,10 @@ class DecisionRow:
 
 
 def decision_rows(evaluation: RunEvaluation) -> list[DecisionRow]:
-    """All rows of a run; none where it has no validation images."""
-    if evaluation.decisions is None:
-        return []
-    decisions = evaluation.decisions
-    rows = [*_scaled(evaluation, decisions), *_sets(decisions.sets), *_answers(decisions)]
-    return rows + (_costs(decisions.costs) if decisions.costs else [])
+    """All rows of a run; without validation images only those of costs, and without costs none."""
+    decisions, costs = evaluation.decisions, evaluation.action_costs
+    rows = [*_scaled(evaluation, decisions), *_sets(decisions.sets), *_answers(decisions)] if decisions else []
+    return rows + (_costs(costs) if costs else [])
 
 
 def set_sizes(sets: SetQuality) -> dict[str, float]:

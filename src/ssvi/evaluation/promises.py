@@ -48,7 +48,6 @@ def evaluate_decisions(validation: Outputs, test: Outputs, settings: DecisionSet
         scaled=_scaled(validation, test),
         sets=_sets(validation, test, settings.level),
         answers=_answers(validation, test, settings.max_error),
-        costs=None if settings.costs is None else _costs(test, settings.costs),
     )
 
 
@@ -108,7 +107,8 @@ def _answers(validation: Outputs, test: Outputs, max_error: float) -> AnswerQual
     return AnswerQuality(max_error, CONFIDENCE, needed, promise.threshold, _mean(answered), error)
 
 
-def _costs(test: Outputs, costs: CostMatrix) -> CostQuality:
+def evaluate_costs(test: Outputs, costs: CostMatrix) -> CostQuality:
+    """What the cheapest actions cost, expected and real, beside those for the most probable class."""
     expected = decisions.expected_costs(test.probs, costs)
     chosen, usual = decisions.decide(test.probs, costs), costs.values.argmin(1)[test.probs.argmax(1)]
     realised = costs.values[test.labels]

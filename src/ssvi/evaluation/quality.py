@@ -8,7 +8,7 @@ from torch import Tensor
 from ssvi import metrics
 from ssvi.evaluation.cost import cost
 from ssvi.evaluation.finished_run import FinishedRun, Track, quiet
-from ssvi.evaluation.promises import DEFAULT, DecisionSettings, evaluate_decisions, validation_outputs
+from ssvi.evaluation.promises import DEFAULT, DecisionSettings, evaluate_costs, evaluate_decisions, validation_outputs
 from ssvi.evaluation.results import Estimate, HardImages, ImageAnswer, Reliability, RiskCoverage, RunEvaluation
 from ssvi.inference.evaluate import HEADLINE, Evaluation, Outputs, collect, evaluate_outputs
 from ssvi.inference.predict import Mixture
@@ -44,6 +44,7 @@ def evaluate_run(
         risk_coverage=_risk_coverage(outputs),
         images=HardImages(uncertain=_most_uncertain(outputs), wrong=_most_confidently_wrong(outputs)),
         decisions=None if validation is None else evaluate_decisions(validation, outputs, settings),
+        action_costs=None if settings.costs is None else evaluate_costs(outputs, settings.costs),
     )
 
 

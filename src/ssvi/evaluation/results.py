@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ssvi.evaluation.decision_results import DecisionQuality
+from ssvi.evaluation.decision_results import CostQuality, DecisionQuality
 
 
 @dataclass(frozen=True)
@@ -103,6 +103,7 @@ class RunEvaluation:
     """Samples that were asked for; some networks have fewer to give."""
     decisions: DecisionQuality | None = None
     """None where the run has no validation images."""
+    action_costs: CostQuality | None = None
 
 
 @dataclass(frozen=True)

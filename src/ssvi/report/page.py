@@ -67,8 +67,8 @@ def calibration(runs: Sequence[ReportedRun]) -> Section:
 
 def decisions(runs: Sequence[ReportedRun]) -> Section:
     """What validation images promise, and whether it is kept; or how to get it."""
-    cards = [*decision_plots.coverage(runs), *decision_plots.sizes(runs)]
-    if not cards:
+    table, cards = tables.decisions(runs), [*decision_plots.coverage(runs), *decision_plots.sizes(runs)]
+    if not table.rows:
         about = (
             "Not computed: without validation images nothing can be promised. For a run that has some, this adds it:"
         )
@@ -80,7 +80,7 @@ def decisions(runs: Sequence[ReportedRun]) -> Section:
         "rate. Use scaled probabilities if their NLL is lower than the raw one. All this holds for new images of the same "
         "kind."
     )
-    return Section("Decisions", about, [tables.decisions(runs), Cards(cards, wide=True)])
+    return Section("Decisions", about, [table, Cards(cards, wide=True)])
 
 
 def ood(runs: Sequence[ReportedRun]) -> Section:

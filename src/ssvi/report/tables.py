@@ -158,7 +158,7 @@ def _tables(runs: Sequence[ReportedRun]) -> list[str]:
     blocks = [
         "## Quality",
         headline(runs).markdown(),
-        *(["## Decisions", decisions(runs).markdown()] if any(run.evaluation.decisions for run in runs) else []),
+        *(["## Decisions", decided.markdown()] if (decided := decisions(runs)).rows else []),
         "## Out of distribution",
         *(table.markdown() for table in ood(runs)),
     ]
