@@ -64,8 +64,8 @@ def test_the_scores_by_hand():
     assert lac(probs)[0].tolist() == pytest.approx([0.9, 0.4, 0.7])
     assert aps(probs)[0].tolist() == pytest.approx([1.0, 0.6, 0.9])
     assert aps(probs)[1].tolist() == pytest.approx([0.4, 1.0, 0.8]), "equal ones keep the order of the classes"
-    penalised = aps(probs, penalty=0.5, free=1)[0]
-    assert penalised.tolist() == pytest.approx([1.0 + 2 * 0.5, 0.6, 0.9 + 0.5])
+    assert aps(probs, penalty=0.5, free=1)[0].tolist() == pytest.approx([1.0 + 2 * 0.5, 0.6, 0.9 + 0.5])
+    assert aps(probs, penalty=0.5, free=2)[0].tolist() == pytest.approx([1.0 + 0.5, 0.6, 0.9]), "none is rewarded"
 
 
 def test_a_tie_at_the_threshold_is_in_the_set():

@@ -73,6 +73,22 @@ def test_the_fewest_examples():
     assert threshold_for_error(torch.rand(n - 1), none_wrong[1:], 0.05) is None
 
 
+def fewest_with_one_error(doubt: float) -> int:
+    """How many answers, one of them wrong, show an error rate below 5 %; one more example sets the threshold."""
+    return 1 + next(n for n in range(1, 1000) if stats.binom.cdf(1, n, 0.05) <= doubt)
+
+
+@pytest.mark.parametrize("sequences", [1, 2])
+def test_sequences_share_the_doubt_and_the_example_at_the_threshold_is_no_evidence(sequences):
+    n = fewest_with_one_error(0.1 / sequences)
+    assert int(math.log2(n / examples_for_error(0.05, 0.9))) == sequences - 1
+    shares = []
+    for count in (n - 1, n):
+        wrong = torch.arange(count) == count - 1
+        shares.append(threshold_for_error(torch.arange(float(count)), wrong, 0.05).answered)
+    assert shares[0] < 1 == shares[1]
+
+
 def test_all_are_answered_where_nothing_is_wrong():
     promise = threshold_for_error(torch.arange(100.0), torch.zeros(100, dtype=torch.bool), 0.05)
     assert (promise.threshold, promise.answered, promise.error_of_answered) == (99.0, 1.0, 0.0)

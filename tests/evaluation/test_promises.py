@@ -70,10 +70,10 @@ def test_what_cannot_be_promised_is_said(pair):
 
 def test_costs_by_hand():
     probs = torch.tensor([[[0.9, 0.1], [0.6, 0.4]]], dtype=torch.float64)
-    matrix = CostMatrix(("a", "b"), ("x", "y"), ((0.0, 1.0), (10.0, 0.0)))
+    matrix = CostMatrix(("a", "b"), ("act on b", "act on a"), ((1.0, 0.0), (0.0, 10.0)))
     test = Outputs(probs, torch.tensor([0, 1]))
     costs = evaluate_costs(test, matrix)
-    assert costs.shares == [0.0, 1.0], "expected costs are (1, 0.9) and (4, 0.6)"
+    assert costs.shares == [1.0, 0.0], "expected costs are (0.9, 1) and (0.6, 4)"
     assert (costs.expected, costs.realised) == pytest.approx((0.75, 0.5))
     assert (costs.expected_most_probable, costs.realised_most_probable) == pytest.approx((2.5, 5.0))
 

@@ -64,7 +64,8 @@ def test_with_a_promised_error_the_threshold_is_that_of_the_decisions(own_run):
     assert (chosen.entropy, chosen.answered) == (promise.threshold, promise.answered)
     assert chosen.accuracy_of_answered == pytest.approx(1 - promise.error_of_answered)
     assert threshold(own_run, 3, max_error=0.6) == chosen
-    assert threshold(own_run, 3).max_error is None, "the one of an error rate is not taken for the other"
+    assert not (own_run.folder.path / "threshold.json").exists(), "the usual threshold has a file of its own"
+    assert threshold(own_run, 3).max_error is None
 
 
 def test_an_error_that_cannot_be_promised_is_one_line_and_stores_nothing(own_run):
