@@ -9,12 +9,13 @@ from typing import Any
 import click
 from rich.table import Table
 
-from ssvi.cli.options import open_run, run_argument, run_options
+from ssvi.cli.options import level_option, max_error_option, open_run, run_argument, run_options
 from ssvi.cli.progress import bar
 from ssvi.cli.tables import grid, show
 from ssvi.evaluation import answer, threshold
-from ssvi.evaluation.decisions import Decision, Threshold
-from ssvi.training.records import to_plain, without_defaults
+from ssvi.evaluation.decisions import Decision
+from ssvi.evaluation.thresholds import Threshold
+from ssvi.training.records import without_defaults
 
 
 @click.command("predict")
@@ -26,42 +27,57 @@ from ssvi.training.records import to_plain, without_defaults
     type=float,
     help='answer "don\'t know" above this entropy, in nats [chosen on validation images]',
 )
+@max_error_option(default=None)
+@level_option
 @run_options
 def predict_command(
-    run: Path, images: tuple[Path, ...], limit: float | None, samples: int, seed: int, data_dir: Path | None,
-    threads: int | None, device: str, as_json: bool,
+    run: Path, images: tuple[Path, ...], limit: float | None, max_error: float | None, level: float, samples: int,
+    seed: int, data_dir: Path | None, threads: int | None, device: str, as_json: bool,
 ) -> None:  # fmt: skip
     """What RUN says of image files, and of all images in folders: class, probability, uncertainty, or "don't know".
 
     The entropy is the sum of the uncertainty of the data (the image is ambiguous) and that of the model (it has seen too
     few such images). Above a threshold the answer is "don't know". The threshold is stored in RUN as threshold.json: of
-    the validation images that RUN gets right, 95 % are answered.
+    the validation images that RUN gets right, 95 % are answered; or, with --max-error, at most that share of the answers
+    is wrong. The set of an image holds its true class with a probability of --level; it is empty where no class is
+    probable enough.
     """
+    if limit is not None and max_error is not None:
+        raise click.UsageError("--threshold and --max-error: give one of them, not both")
     finished = open_run(run, data_dir, threads, device)
-    chosen = Threshold(limit) if limit is not None else threshold(finished, samples, seed, bar)
-    decisions = answer(finished, images, chosen.entropy, samples, seed, bar)
-    show(_plain(chosen, decisions), as_json, lambda: _tables(chosen.entropy, decisions))
+    chosen = Threshold(limit)
+    if limit is None:
+        chosen = threshold(finished, samples, seed, bar, max_error=max_error, level=level)
+    decisions = answer(finished, images, chosen.entropy, samples, seed, bar, set_threshold=chosen.set_threshold)
+    show(_plain(chosen, decisions), as_json, lambda: _tables(chosen, decisions))
 
 
 def _plain(chosen: Threshold, decisions: list[Decision]) -> dict[str, Any]:
-    """For `--json`, where the guess is called "class"."""
-    answers = [to_plain(decision) for decision in decisions]
+    """For `--json`, where the guess is called "class", and the conformal set "set"."""
+    answers = [without_defaults(decision) for decision in decisions]
+    names = {"guess": "class", "classes": "set"}
     return {
         "threshold": without_defaults(chosen),
-        "answers": [{"class" if key == "guess" else key: value for key, value in row.items()} for row in answers],
+        "answers": [{names.get(key, key): value for key, value in row.items()} for row in answers],
     }
 
 
-def _tables(limit: float | None, decisions: list[Decision]) -> Iterator[Table | str]:
-    yield grid("", ("image", "answer", "probability", "entropy", "of data", "of model"), map(_row, decisions))
-    if limit is None:
-        yield "No validation images, so no threshold: nothing is refused. Give one with --threshold."
-    else:
-        refused = sum(not decision.known for decision in decisions)
-        yield f"{refused} of {len(decisions)} refused: entropy above {limit:.3f} nats."
+def _tables(chosen: Threshold, decisions: list[Decision]) -> Iterator[Table | str]:
+    head = ["image", "answer", "probability", "entropy", "of data", "of model"]
+    if chosen.level is not None:
+        head.append(f"{100 * chosen.level:.4g} % set")
+    yield grid("", head, map(_row, decisions))
+    if chosen.entropy is None:
+        yield "No validation images, so no threshold and no sets: nothing is refused. Give one with --threshold."
+        return
+    refused = sum(not decision.known for decision in decisions)
+    yield f"{refused} of {len(decisions)} refused: entropy above {chosen.entropy:.3f} nats."
+    if chosen.level is not None and chosen.set_score is None:
+        yield f"{chosen.validation_images} validation images are too few for sets: each holds all classes."
 
 
 def _row(decision: Decision) -> tuple[str, ...]:
     said = decision.guess if decision.known else f"don't know ({decision.guess}?)"
     uncertainties = (decision.entropy, decision.data_uncertainty, decision.model_uncertainty)
-    return (decision.file, said, f"{decision.probability:.1%}", *(f"{value:.3f}" for value in uncertainties))
+    cells = (decision.file, said, f"{decision.probability:.1%}", *(f"{value:.3f}" for value in uncertainties))
+    return cells if decision.classes is None else (*cells, ", ".join(decision.classes) or "empty")
