@@ -1,4 +1,4 @@
-"""What is stored of scikit-learn's parts does what they do, bit for bit; and nothing is learnt from rows that are held out."""
+"""What is stored of scikit-learn's parts does what they do, bit for bit; nothing is learnt from rows that are held out."""
 
 import json
 
