@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ssvi import allocation, baselines, criteria, flops, kernels, likelihoods, metrics, schedules
+    from ssvi.evaluation.loaded_run import LoadedRun, load_run
     from ssvi.hub import from_pretrained, push_to_hub, save_pretrained
     from ssvi.inference.evaluate import Evaluation, evaluate
     from ssvi.inference.ivon import IVON
@@ -34,6 +35,7 @@ __all__ = [
     "IVON",
     "ConversionWarning",
     "Evaluation",
+    "LoadedRun",
     "Move",
     "Subspace",
     "TrainingWarning",
@@ -53,6 +55,7 @@ __all__ = [
     "layers",
     "likelihoods",
     "load",
+    "load_run",
     "mean",
     "metrics",
     "predict",
@@ -67,6 +70,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "evaluation.loaded_run": ("LoadedRun", "load_run"),
     "hub": ("from_pretrained", "push_to_hub", "save_pretrained"),
     "inference.ivon": ("IVON",),
     "inference.loss": ("ELBO",),

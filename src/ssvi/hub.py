@@ -20,7 +20,7 @@ from ssvi.evaluation import FinishedRun
 from ssvi.nn.summary import summary
 from ssvi.report import ReportedRun, write_report
 from ssvi.training import model_file
-from ssvi.training.model_header import ModelFileError
+from ssvi.training.model_header import ModelAbout, ModelFileError
 
 MODEL, CARD = "model.safetensors", "README.md"
 
@@ -83,12 +83,13 @@ def push_to_hub(
 
 def _copy_run(run: Path, target: Path) -> str:
     """Copy what others need of a run, write its report, and return the card."""
-    report = write_report([FinishedRun(run)], target / "report.html")
+    finished = FinishedRun(run)
+    report = write_report([finished], target / "report.html")
     for name in (MODEL, "recipe.toml"):
         shutil.copyfile(run / name, target / name)
     body = report.markdown.read_text(encoding="utf-8")
     report.markdown.unlink()  # it becomes the card
-    return _front_matter(report.runs) + body + _usage(own=False)
+    return _front_matter(report.runs) + body + _usage(own=False) + _images(finished.about)
 
 
 def _front_matter(runs: Sequence[ReportedRun]) -> str:
@@ -117,6 +118,16 @@ def _usage(own: bool) -> str:
     return (
         "\n## Use\n\n```python\nimport ssvi\n\n"
         f'bnn = ssvi.from_pretrained("owner/name"{net})\nprobabilities = ssvi.predict(bnn, x)\n```\n'
+    )
+
+
+def _images(about: ModelAbout) -> str:
+    """Which images the network sees, for the card."""
+    numbers = {"mean": about.mean, "std": about.std}
+    moments = " and ".join(f"{name} {', '.join(f'{v:.4f}' for v in values)}" for name, values in numbers.items())
+    return (
+        f"\n`x` are images of {' x '.join(map(str, about.shape))} (channels x height x width), from 0 to 1, normalised by "
+        f"{moments}. In a folder with this repository, `ssvi.load_run(folder).predict(images)` does this for any image.\n"
     )
 
 

@@ -38,8 +38,8 @@ def test_names(tmp_path, monkeypatch):
         load("cifar-10")
     with pytest.raises(DataError, match="the names are digits, cifar10"):
         load("nothing of the kind")
-    with pytest.raises(DataError, match="size=3 is for folders"):
-        load("digits", size=3)
+    with pytest.raises(DataError, match=r"size=\(0, 0\) must be"):
+        load("digits", size=0)
     (tmp_path / "digits").mkdir()  # a name is a name, whatever lies in the current folder
     assert load("digits").name == "digits"
 

@@ -1,14 +1,17 @@
 """Model files: small, without pickle, and exact."""
 
+import json
+
 import pytest
 import torch
+from safetensors import safe_open
 from safetensors.torch import load_file, save_file
 from torch import nn
 
 import ssvi
-from ssvi.nn.models import resnet18
+from ssvi.nn.models import lenet, resnet18
 from ssvi.training import model_file
-from ssvi.training.model_header import ModelFileError
+from ssvi.training.model_header import ModelAbout, ModelFileError
 
 
 class Tied(nn.Module):
@@ -96,8 +99,24 @@ def test_files_that_are_not_models(tmp_path):
     with pytest.raises(ModelFileError, match="damaged"):
         model_file.load(path, net=nn.Linear(8, 8))
     save_file(load_file_of(whole, tmp_path), path, {"ssvi": '{"format": 99}'})
-    with pytest.raises(ModelFileError, match="format 99, this version reads 2 and 3:"):
+    with pytest.raises(ModelFileError, match="format 99, this version reads 2, 3, 4:"):
         model_file.load(path)
+
+
+@pytest.mark.parametrize(("size", "format"), [(8, 3), ((8, 12), 4)])
+def test_the_file_says_which_images_the_network_sees(tmp_path, size, format):
+    """The header of square images is that of earlier versions: one `size`, and no key for what is usual."""
+    path, about = tmp_path / "m.safetensors", ModelAbout(["cat", "dog"], 3, size, [0.5] * 3, [0.25] * 3)
+    net = lenet(classes=2, channels=3, size=size, width=4)
+    model_file.save(ssvi.to_bnn(net, 0.5), path, recipe={"model": "lenet", "width": 4}, about=about)
+    with safe_open(path, "pt") as file:
+        stored = json.loads(file.metadata()["ssvi"])
+    assert stored["format"] == format
+    expected = {"classes": ["cat", "dog"], "channels": 3, "mean": [0.5] * 3, "std": [0.25] * 3}
+    assert stored["about"] == expected | {"size": size if size == 8 else [8, 12]}
+    assert model_file.read(path)[0].about == about
+    assert about.shape == ((3, 8, 8) if size == 8 else (3, 8, 12))
+    assert model_file.load(path)(torch.zeros(2, *about.shape)).shape == (2, 2)
 
 
 def load_file_of(content: bytes, folder) -> dict[str, torch.Tensor]:

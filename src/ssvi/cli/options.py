@@ -14,13 +14,15 @@ from ssvi import methods
 from ssvi.evaluation import FinishedRun
 from ssvi.training.device import device_of
 from ssvi.training.recipe import COMMON, Recipe, RecipeError, all_fields, fields_of
-from ssvi.training.recipe_files import load
+from ssvi.training.recipe_files import load, names
 
 T = TypeVar("T")
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
 FIELDS = all_fields()
 """The settings of a recipe, each with its default and its help."""
+
+DEFAULT_RECIPE = "digits"
 
 json_option = click.option("--json", "as_json", is_flag=True, help="print JSON, for machines")
 data_dir_option = click.option(
@@ -94,7 +96,11 @@ def _with_default(about: Field[Any]) -> str:
 
 
 def resolve(name: str, given: dict[str, Any], sparsity: float | None = None) -> Recipe:
-    """The recipe of that name, with the flags that were given."""
+    """The recipe of that name, with the flags that were given; a folder or .npz file is data for the default recipe."""
+    if name not in names() and (Path(name).is_dir() or name.endswith(".npz")):
+        if "data" in given:
+            raise RecipeError(f"{name} and --data={given['data']} are both data: give one of them")
+        return resolve(DEFAULT_RECIPE, given | {"data": name}, sparsity)
     if sparsity is not None:
         if "density" in given:
             raise RecipeError(f"--density={given['density']} and --sparsity={sparsity}: give one of them, not both")

@@ -13,7 +13,7 @@ from typing import Any
 import click
 from rich.console import Console
 
-from ssvi.cli.options import data_dir_option, recipe_flags, resolve
+from ssvi.cli.options import DEFAULT_RECIPE, data_dir_option, recipe_flags, resolve
 from ssvi.cli.progress import json_lines, silence, training_bar
 from ssvi.cli.tables import two_columns
 from ssvi.inference import distributed
@@ -27,7 +27,7 @@ from ssvi.training.tensorboard import TensorBoard
 
 
 @click.command("train")
-@click.argument("recipe", default="digits")
+@click.argument("recipe", default=DEFAULT_RECIPE)
 @click.option("--out", type=click.Path(path_type=Path), help="run folder [runs/RECIPE-TIME]")
 @click.option("--resume", "resume_from", type=click.Path(path_type=Path), help="go on with the run in this folder")
 @data_dir_option
@@ -45,6 +45,9 @@ def train_command(
 ) -> None:  # fmt: skip
     """Train a network by a RECIPE: a name from `ssvi recipes` (default: digits) or the path of a .toml file.
 
+    The path of a folder of class folders of images, or of a .npz file, trains the default recipe on these images; --size,
+    --fit and --channels say what shape they get.
+
     Every flag below --tensorboard overrides a setting of the recipe. Ctrl-C finishes the step, saves, and says how to
     go on.
     """
@@ -54,6 +57,8 @@ def train_command(
         run = _resumed(resume_from, given, sparsity, data_dir)
     else:
         run = _started(resolve(recipe, given, sparsity), out or _new_folder(recipe), data_dir)
+    if run.data.validation is not None and distributed.rank() == 0:
+        click.echo(_own_validation(run), err=True)
     _train(run, as_json, tensorboard)
     if distributed.rank() == 0:
         _end(run, as_json)
@@ -76,6 +81,11 @@ def _resumed(folder: Path, given: dict[str, Any], sparsity: float | None, data_d
     for line in damaged:
         click.echo(f"warning: {line}; an older checkpoint is used", err=True)
     return run
+
+
+def _own_validation(run: Run) -> str:
+    count, share = len(run.validation), run.recipe.validation
+    return f"validation: the {count} images that {run.recipe.data} has for it; validation={share} is not used"
 
 
 def _new_folder(recipe: str) -> Path:

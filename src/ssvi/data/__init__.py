@@ -4,17 +4,20 @@ from ssvi.data import augment
 from ssvi.data.corruptions import CORRUPTIONS, corrupt
 from ssvi.data.dataset import DataSet
 from ssvi.data.download import default_folder
+from ssvi.data.fitting import FITS, Fitting, is_size, parse_size
 from ssvi.data.load import NAMES, cifar_c_folder, digits, load
-from ssvi.data.readers.own import read_images
+from ssvi.data.readers.folders import image_files, read_images
 from ssvi.data.readers.published import cifar_c
 from ssvi.data.split import Batches, DataError, Split
 
 __all__ = [
     "CORRUPTIONS",
+    "FITS",
     "NAMES",
     "Batches",
     "DataError",
     "DataSet",
+    "Fitting",
     "Split",
     "augment",
     "cifar_c",
@@ -22,6 +25,9 @@ __all__ = [
     "corrupt",
     "default_folder",
     "digits",
+    "image_files",
+    "is_size",
     "load",
+    "parse_size",
     "read_images",
 ]

@@ -16,6 +16,7 @@ from ssvi.data.split import Batches, DataError, Split
 class DataSet:
     """Images of `classes`, for training and for testing; either split may be empty.
 
+    `validation` are images that were set apart for validation; where there are none, it is a share of the training images.
     `mean` and `std` are those of the training pixels on the scale [0, 1], one number per channel; they are empty if
     there are no training images.
     """
@@ -24,6 +25,7 @@ class DataSet:
     classes: tuple[str, ...]
     train: Split
     test: Split
+    validation: Split | None = None
     mean: tuple[float, ...] = field(init=False)
     std: tuple[float, ...] = field(init=False)
 
@@ -34,15 +36,19 @@ class DataSet:
         object.__setattr__(self, "std", tuple(std for _, std in moments))
 
     def _check(self) -> None:
-        labels = torch.cat((self.train.y, self.test.y))
+        splits = {"training": self.train, "test": self.test}
+        if self.validation is not None:
+            splits["validation"] = self.validation
+        labels = torch.cat([split.y for split in splits.values()])
         if len(labels) and not 0 <= labels.min() <= labels.max() < len(self.classes):
             label_range = f"{labels.min()} to {labels.max()}"
             raise DataError(f"{self.name} has labels from {label_range}, but classes from 0 to {len(self.classes) - 1}")
-        train_shape, test_shape = (tuple(split.x.shape[1:]) for split in (self.train, self.test))
-        if train_shape != test_shape:
-            raise DataError(
-                f"{self.name} has training and test images of different shapes, {train_shape} and {test_shape}"
-            )
+        shapes = {name: tuple(split.x.shape[1:]) for name, split in splits.items()}
+        for name, shape in shapes.items():
+            if shape != shapes["training"]:
+                raise DataError(
+                    f"{self.name} has training and {name} images of different shapes, {shapes['training']} and {shape}"
+                )
 
     def __repr__(self) -> str:
         shape = "x".join(map(str, (self.train if len(self.train) else self.test).x.shape[1:]))
@@ -67,8 +73,12 @@ class DataSet:
         return x.float().sub_(mean).div_(std)
 
     def split_validation(self, fraction: float, seed: int = 0) -> tuple[Split, Split]:
-        """The training split in two: the rest, and a random `fraction` of every class; the same for the same seed."""
-        return self.train.split(fraction, seed)
+        """The images for training and those for validation.
+
+        The latter are those that the data set has for it, or else a random `fraction` of every class of the training
+        images, the same for the same seed.
+        """
+        return self.train.split(fraction, seed) if self.validation is None else (self.train, self.validation)
 
     def batches(
         self,

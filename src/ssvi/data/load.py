@@ -13,7 +13,9 @@ from numpy.typing import NDArray
 from ssvi.data.catalogue import CIFAR_C, DIGIT_CLASSES, PUBLISHED, Layout, Published
 from ssvi.data.dataset import DataSet
 from ssvi.data.download import Source, data_folder, download_missing
-from ssvi.data.readers.own import Size, read_folder, read_npz
+from ssvi.data.fitting import Fitting, Size
+from ssvi.data.readers.folders import read_folder
+from ssvi.data.readers.own import read_npz
 from ssvi.data.split import DataError, Split, empty
 
 NAMES = ("digits", *PUBLISHED)
@@ -26,18 +28,26 @@ def load(
     *,
     test_only: bool = False,
     size: int | Size | None = None,
+    fit: str = "resize",
+    channels: int = 0,
 ) -> DataSet:
     """A data set by its name (one of `NAMES`), or a user's own: a `.npz` file or a folder of class folders of images.
 
     The files of a named data set are looked for in `data_dir` (default: `default_folder()`). If they are missing and
     `download` is true, they are downloaded to it. `test_only` neither needs nor reads the training files of a named
-    data set. The images of a folder are resized to `size`, one number or (height, width).
+    data set. The images get the `size`, one number or (height, width), by `fit`: "resize", "crop" or "pad" (`Fitting`);
+    and 1 or 3 `channels`. None and 0: as they are.
     """
+    fitting = Fitting((size, size) if isinstance(size, int) else size, fit, channels)
     path = Path(name_or_path).expanduser()
     if path.is_dir() and name_or_path not in NAMES:
-        return read_folder(path, (size, size) if isinstance(size, int) else size)
-    if size is not None:
-        raise DataError(f"size={size} is for folders of images; {name_or_path} is not one: leave size out")
+        return read_folder(path, fitting)
+    return _fitted(_load_arrays(name_or_path, data_dir, download, test_only), fitting)
+
+
+def _load_arrays(name_or_path: str | Path, data_dir: str | Path | None, download: bool, test_only: bool) -> DataSet:
+    """A data set by name or from a `.npz` file, with the images as they are."""
+    path = Path(name_or_path).expanduser()
     if name_or_path == "digits":
         return digits()
     if name_or_path in PUBLISHED:
@@ -47,6 +57,18 @@ def load(
     near = difflib.get_close_matches(str(name_or_path), NAMES, 1)
     hint = f"did you mean {near[0]}?" if near else f"the names are {', '.join(NAMES)}"
     raise DataError(f"{name_or_path} is neither a known data set nor an existing .npz file or folder of images: {hint}")
+
+
+def _fitted(data: DataSet, fitting: Fitting) -> DataSet:
+    """The same images in the shape that `fitting` says."""
+
+    def fitted(split: Split) -> Split:
+        return Split(fitting.of_images(split.x), split.y)
+
+    if fitting.keeps(data.train.x.shape[1:]):
+        return data
+    validation = None if data.validation is None else fitted(data.validation)
+    return DataSet(data.name, data.classes, fitted(data.train), fitted(data.test), validation)
 
 
 def digits() -> DataSet:

@@ -14,10 +14,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from ssvi.data import DataError, Split, read_images
-from ssvi.data.readers.own import SUFFIXES
+from ssvi.data import Split, image_files, read_images
 from ssvi.evaluation.finished_run import FinishedRun, Track, quiet
-from ssvi.evaluation.ood import in_channels
 from ssvi.inference.evaluate import Outputs
 
 ANSWERED = 0.95
@@ -66,12 +64,17 @@ def threshold(run: FinishedRun, samples: int = 5, seed: int = 0, track: Track = 
     stored = run.read(Threshold, FILE, lambda record: (record.asked, record.seed) == (samples, seed))
     if stored is not None:
         return stored
-    chosen = Threshold(None)
-    if run.recipe.validation and len(run.validation):
-        chosen = choose(run.outputs(run.validation, samples, seed, "validation images", track))
-    chosen = replace(chosen, asked=samples, seed=seed)
+    chosen = replace(chosen_threshold(run, samples, seed, track), asked=samples, seed=seed)
     run.write(FILE, chosen)
     return chosen
+
+
+def chosen_threshold(run: FinishedRun, samples: int = 5, seed: int = 0, track: Track = quiet) -> Threshold:
+    """The threshold, from the validation images; it needs the data set of the training."""
+    own_data = Path(run.recipe.data).expanduser().exists()  # it may have validation images of its own
+    if not (run.recipe.validation or own_data) or not len(run.validation):
+        return Threshold(None)
+    return choose(run.outputs(run.validation, samples, seed, "validation images", track))
 
 
 def choose(outputs: Outputs) -> Threshold:
@@ -95,26 +98,9 @@ def answer(
 ) -> list[Decision]:
     """One decision for every image file, and for every image file in every folder."""
     files = image_files(paths)
-    size = run.about.size
-    x = in_channels(read_images(files, (size, size)), run.about.channels)
+    x = read_images(files, run.about.fitting)
     outputs = run.outputs(Split(x, torch.zeros(len(x), dtype=torch.long)), samples, seed, "images", track)
     return [_decision(str(file), run.classes, outputs, i, limit) for i, file in enumerate(files)]
-
-
-def image_files(paths: Iterable[Path]) -> list[Path]:
-    """The files themselves, and the image files in the folders, at any depth."""
-    files: list[Path] = []
-    for path in paths:
-        if path.is_dir():
-            images = sorted(file for file in path.rglob("[!.]*") if file.suffix.lower() in SUFFIXES)
-            if not images:
-                raise DataError(f"{path} has no images ({', '.join(sorted(SUFFIXES))})")
-            files += images
-        elif path.is_file():
-            files.append(path)
-        else:
-            raise DataError(f"{path} does not exist: name image files, or folders of them")
-    return files
 
 
 def _decision(file: str, classes: Sequence[str], outputs: Outputs, i: int, limit: float | None) -> Decision:

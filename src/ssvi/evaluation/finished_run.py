@@ -12,7 +12,7 @@ from typing import Any, Protocol, TypeVar
 import torch
 from torch import Tensor
 
-from ssvi.data import Batches, DataError, DataSet, Split, load
+from ssvi.data import Batches, DataError, DataSet, Split
 from ssvi.inference.evaluate import Outputs, collect
 from ssvi.training import model_file
 from ssvi.training.model_header import ModelAbout, ModelFileError
@@ -68,7 +68,7 @@ class FinishedRun:
     @cached_property
     def data(self) -> DataSet:
         """The data set that the recipe names; an error if it is not the one that the network was trained on."""
-        data = load(self.recipe.data, self.data_dir)
+        data = self.recipe.load_data(self.data_dir)
         if list(data.classes) != self.classes:
             raise DataError(
                 f"{self.recipe.data} has the classes {_some(data.classes)}, but {self.folder.path} was trained on "
@@ -86,19 +86,16 @@ class FinishedRun:
 
     @property
     def validation(self) -> Split:
-        """The training images that were held out from training; there may be none."""
-        if not self.recipe.validation:
-            return self.data.train[:0]
+        """The validation images: those of the data set, or training images that were held out; there may be none."""
         return self.data.split_validation(self.recipe.validation, self.recipe.seed)[1]
 
     def check_images(self, x: Tensor, name: str) -> None:
         """Raise a DataError unless the images have the shape that the network was trained on."""
-        channels, size = self.about.channels, self.about.size
-        if tuple(x.shape[1:3]) != (channels, size):
-            shape = " x ".join(map(str, x.shape[1:]))
+        if tuple(x.shape[1:]) != self.about.shape:
+            shape, expected = (" x ".join(map(str, each)) for each in (x.shape[1:], self.about.shape))
             raise DataError(
-                f"{name} has images of {shape}, but the network of {self.folder.path} sees {channels} x {size} x {size} "
-                "(channels x height x width): take a data set of that shape, or a folder of images, which are resized"
+                f"{name} has images of {shape}, but the network of {self.folder.path} sees {expected} "
+                "(channels x height x width): give back the data set of the training"
             )
 
     def normalise(self, x: Tensor) -> Tensor:

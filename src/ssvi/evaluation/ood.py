@@ -14,7 +14,6 @@ from torch import Tensor
 
 from ssvi import metrics
 from ssvi.data import DataError, Split, load
-from ssvi.data.corruptions.weather import grey
 from ssvi.evaluation.finished_run import FinishedRun, Track, quiet
 from ssvi.evaluation.results import Estimate, Histogram, InsideOutside, OODResult
 from ssvi.inference.evaluate import Outputs
@@ -77,29 +76,17 @@ def file_name(name: str) -> str:
 
 
 def ood_images(run: FinishedRun, name: str) -> Split:
-    """The images of a data set that the network was not trained on, of the shape that it sees."""
+    """The images of a data set that the network was not trained on, fitted to the shape that it sees."""
     if name == NOISE:
         return Split(_shuffled(run.test.x), run.test.y)
     if name == run.recipe.data:
         raise DataError(f"{name} is what the network was trained on: name another data set, or '{NOISE}'")
-    folder = Path(name).expanduser().is_dir()
-    data = load(name, run.data_dir, size=run.about.size) if folder else load(name, run.data_dir, test_only=True)
+    fitting = run.about.fitting
+    data = load(name, run.data_dir, test_only=True, size=fitting.size, fit=fitting.fit, channels=fitting.channels)
     split = data.test if len(data.test) else data.train
     if not len(split):
         raise DataError(f"{name} has no images")
-    if folder:
-        split = Split(in_channels(split.x, run.about.channels), split.y)
-    run.check_images(split.x, name)
     return split
-
-
-def in_channels(x: Tensor, channels: int) -> Tensor:
-    """Grey images as coloured ones, or coloured ones as grey (ITU-R 601 luma), as the network sees them."""
-    if x.shape[1] == channels:
-        return x
-    if channels == 1:
-        return grey(x.float()).round().byte()
-    return x.expand(-1, channels, -1, -1).contiguous()
 
 
 def _rankings(scores: Tensor, labels: Tensor) -> dict[str, Estimate]:

@@ -11,12 +11,26 @@ from torch import Tensor, nn
 
 from ssvi.nn.conv_norm import conv_norm
 
+ImageSize = int | tuple[int, int]
+"""The size of images in pixels: (height, width), or one number where the two are equal."""
 
-def mlp(*, classes: int = 10, channels: int = 1, size: int = 28, width: int = 400) -> nn.Sequential:
-    """Two hidden layers on the pixels."""
+
+def height_and_width(size: ImageSize) -> tuple[int, int]:
+    """(height, width) of images of that size."""
+    return (size, size) if isinstance(size, int) else size
+
+
+def image_size(height: int, width: int) -> ImageSize:
+    """One number for square images, else (height, width)."""
+    return height if height == width else (height, width)
+
+
+def mlp(*, classes: int = 10, channels: int = 1, size: ImageSize = 28, width: int = 400) -> nn.Sequential:
+    """Two hidden layers of `width` units on the pixels."""
+    pixels_high, pixels_wide = height_and_width(size)
     return nn.Sequential(
         nn.Flatten(),
-        nn.Linear(channels * size**2, width),
+        nn.Linear(channels * pixels_high * pixels_wide, width),
         nn.ReLU(),
         nn.Linear(width, width),
         nn.ReLU(),
@@ -24,8 +38,13 @@ def mlp(*, classes: int = 10, channels: int = 1, size: int = 28, width: int = 40
     )
 
 
-def lenet(*, classes: int = 10, channels: int = 1, size: int = 28, width: int = 32) -> nn.Sequential:
-    """Two 3x3 convolutions and two fully connected layers, for images of `size` x `size`."""
+def lenet(*, classes: int = 10, channels: int = 1, size: ImageSize = 28, width: int = 32) -> nn.Sequential:
+    """Two 3x3 convolutions of `width` and 2 `width` channels, each halves the image; then two fully connected layers."""
+    pixels_high, pixels_wide = height_and_width(size)
+    if min(pixels_high, pixels_wide) < 4:
+        raise ValueError(
+            f"size={size}: lenet halves the image twice and needs 4 x 4 pixels at least; take model='mlp' or larger images"
+        )
     return nn.Sequential(
         nn.Conv2d(channels, width, 3, padding=1, bias=False),
         nn.BatchNorm2d(width),
@@ -36,7 +55,7 @@ def lenet(*, classes: int = 10, channels: int = 1, size: int = 28, width: int = 
         nn.ReLU(),
         nn.MaxPool2d(2),
         nn.Flatten(),
-        nn.Linear(2 * width * (size // 4) ** 2, 4 * width),
+        nn.Linear(2 * width * (pixels_high // 4) * (pixels_wide // 4), 4 * width),
         nn.ReLU(),
         nn.Linear(4 * width, classes),
     )
@@ -62,7 +81,10 @@ class BasicBlock(nn.Module):
 
 
 class ResNet(nn.Module):
-    """A residual network for 32 x 32 images: 3x3 stem, stages that halve the image and double the width, linear head."""
+    """A residual network for small images: 3x3 stem, stages that halve the image and double the width, linear head.
+
+    It averages over the positions before the head, so it takes images of every size.
+    """
 
     def __init__(self, blocks: tuple[int, ...], *, classes: int, width: int, channels: int = 3) -> None:
         super().__init__()
@@ -97,16 +119,25 @@ def resnet20(*, classes: int = 10, channels: int = 3, width: int = 16) -> ResNet
 BY_NAME: dict[str, Callable[..., nn.Module]] = {"mlp": mlp, "lenet": lenet, "resnet18": resnet18, "resnet20": resnet20}
 
 
-def build(name: str, *, classes: int, channels: int, size: int, width: int = 0) -> nn.Module:
+def build(name: str, *, classes: int, channels: int, size: ImageSize, width: int = 0) -> nn.Module:
     """The network of that name for such images; `width=0` is its usual width.
 
     `package.module:function` is your own function, class or other callable: it is called with `classes`, and with
-    `channels`, `size` and `width` if it names them among its arguments.
+    `channels`, `size` and `width` if it names them among its arguments. `size` is one number for square images and
+    (height, width) for others; `width` is that of the network, and left out where it is 0.
     """
     make = BY_NAME.get(name) or _own(name)
+    size = image_size(*height_and_width(size))
     offered: dict[str, Any] = {"channels": channels, "size": size} | ({"width": width} if width else {})
     taken = inspect.signature(make).parameters
-    return make(classes=classes, **{key: value for key, value in offered.items() if key in taken})
+    try:
+        return make(classes=classes, **{key: value for key, value in offered.items() if key in taken})
+    except TypeError as error:
+        if isinstance(size, int):
+            raise
+        raise ValueError(
+            f"model={name!r} failed with size={size} ({error}): the images are not square, so it gets (height, width)"
+        ) from error
 
 
 def _own(name: str) -> Callable[..., nn.Module]:

@@ -49,7 +49,7 @@ def save(
     """Write a network to `path`, whole or not at all."""
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in _stored(net).items()}
     header = Header(
-        format=FORMAT,
+        format=about.format if about else FORMAT,
         recipe=recipe,
         posteriors={name: _stored_posterior(posterior) for name, posterior in posterior_uses(net)},
         about=about,
@@ -140,8 +140,13 @@ def _rebuild(file: Path, header: Header) -> nn.Module:
     about, recipe = header.about, header.recipe
     if recipe is None or about is None:
         raise ModelFileError(f"{file} holds a network of your own: pass it as load(path, net=your_plain_network)")
-    images = {"classes": len(about.classes), "channels": about.channels, "size": about.size}
-    return models.build(recipe["model"], width=recipe["width"], **images)
+    return models.build(
+        recipe["model"],
+        classes=len(about.classes),
+        channels=about.channels,
+        size=about.size,
+        width=recipe["width"],
+    )
 
 
 def _with_posteriors(plain: nn.Module, posteriors: dict[str, StoredPosterior], tensors: dict[str, Tensor]) -> nn.Module:

@@ -6,13 +6,18 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ssvi.data import Fitting
 from ssvi.errors import UserError
+from ssvi.nn.models import ImageSize, height_and_width
 from ssvi.training.records import RecordError, from_plain, to_plain, without_defaults
 
 FORMAT = 3
 """Raised when an older reader could not read the file. Format 3 may hold BatchNorm's statistics of single thetas."""
 
-READABLE = (2, 3)
+NOT_SQUARE = 4
+"""The format of a network for images that are not square; readers of format 3 know square ones only."""
+
+READABLE = (2, FORMAT, NOT_SQUARE)
 """The formats that this version reads."""
 
 
@@ -26,11 +31,29 @@ class ModelAbout:
 
     classes: list[str]
     channels: int
-    size: int
-    """Height and width in pixels."""
+    size: ImageSize
+    """In pixels: one number for square images, else (height, width)."""
     mean: list[float]
     """The mean of each channel over the training images, on a scale from 0 to 1."""
     std: list[float]
+    fit: str = "resize"
+    """How images of another size get this one (`ssvi.data.Fitting`)."""
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """(channels, height, width) of an image."""
+        return (self.channels, *height_and_width(self.size))
+
+    @property
+    def fitting(self) -> Fitting:
+        """What brings any image to that shape."""
+        channels, height, width = self.shape
+        return Fitting((height, width), self.fit, channels)
+
+    @property
+    def format(self) -> int:
+        """The format of a file that says this."""
+        return FORMAT if isinstance(self.size, int) else NOT_SQUARE
 
 
 @dataclass(frozen=True)
@@ -62,7 +85,7 @@ class Header:
 def header_from_json(file: Path, values: dict[str, Any]) -> Header:
     """The header of a file, of a format that this version reads."""
     if values["format"] not in READABLE:
-        formats = " and ".join(map(str, READABLE))
+        formats = ", ".join(map(str, READABLE))
         raise ModelFileError(
             f"{file} has format {values['format']}, this version reads {formats}: use the ssvi that wrote it"
         )
@@ -75,4 +98,4 @@ def header_from_json(file: Path, values: dict[str, Any]) -> Header:
 def header_to_json(header: Header) -> dict[str, Any]:
     """The header in the form of the file: no facts are an empty dictionary, and a posterior has the keys of its kind."""
     posteriors = {name: without_defaults(stored) for name, stored in header.posteriors.items()}
-    return to_plain(header) | {"posteriors": posteriors, "about": to_plain(header.about) or {}}
+    return to_plain(header) | {"posteriors": posteriors, "about": without_defaults(header.about) or {}}

@@ -9,10 +9,12 @@ import dataclasses
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, fields
 from difflib import get_close_matches
+from pathlib import Path
 from typing import Any
 
 from ssvi import methods
-from ssvi.data import augment
+from ssvi.data import FITS, DataSet, augment, is_size, load, parse_size
+from ssvi.data.fitting import LARGEST_SIDE
 from ssvi.methods.settings import (
     POSITIVE,
     RecipeError,
@@ -25,12 +27,13 @@ from ssvi.methods.settings import (
     setting,
     settings_fields,
     share,
-    takes_words_and_numbers,
     word_or_number,
 )
+from ssvi.training.setting_values import coerced, toml
 
 __all__ = ["Recipe", "RecipeError", "all_fields", "fields_of", "from_mapping", "toml"]
 
+SIZES = f"empty, N or HxW (height x width), from 1 to {LARGEST_SIDE} pixels"
 AUGMENTATIONS = {"none": None, "crop": augment.crop, "crop-flip": augment.crop_flip}
 
 
@@ -45,6 +48,11 @@ class Recipe:
         0.1, "share of the training set kept for validation", share("the images", high_open=True)
     )
     examples: int = setting(0, "training examples used, the same share of every class; 0: all of them", at_least(0))
+    size: str = setting(
+        "", "size that the images get: N or HxW, height x width; empty: as they are", Rule(is_size, SIZES)
+    )
+    fit: str = setting("resize", "how they get it: 'resize' stretches, 'crop' and 'pad' keep proportions", one_of(FITS))
+    channels: int = setting(0, "1: grey, 3: colour, 0: as the images are", Rule(lambda v: v in (0, 1, 3), "0, 1 or 3"))
     augment: str = setting("none", "'none', 'crop-flip' or 'crop'", one_of(AUGMENTATIONS))
     model: str = setting("lenet", "mlp, lenet, resnet18, resnet20, or your own as package.module:function")
     width: int = setting(0, "width of the network; 0 is its usual one", at_least(0))
@@ -81,6 +89,10 @@ class Recipe:
     def all_epochs(self) -> int:
         """The epochs of the whole run: an ensemble trains its members one after the other."""
         return methods.get(self.method).epochs(self.settings, self.epochs)
+
+    def load_data(self, data_dir: str | Path | None = None) -> DataSet:
+        """The data set, with its images in the shape that the recipe says."""
+        return load(self.data, data_dir, size=parse_size(self.size), fit=self.fit, channels=self.channels)
 
     @property
     def values(self) -> dict[str, Any]:
@@ -131,7 +143,7 @@ def from_mapping(values: Mapping[str, Any]) -> Recipe:
     for key in values:
         if key not in known and key not in elsewhere:
             raise unknown_key(key, known | elsewhere)
-    given = {key: _coerce(key, value, known[key]) for key, value in _current(values).items() if key in known}
+    given = {key: coerced(key, value, known[key]) for key, value in _current(values).items() if key in known}
     own = {key: value for key, value in given.items() if key not in COMMON}
     common = {"lr": methods.about(method).lr} | {key: value for key, value in given.items() if key in COMMON}
     return Recipe(**common, settings=methods.get(method).Settings(**own))
@@ -158,30 +170,3 @@ def unknown_key(key: str, known: Mapping[str, Any], where: str = "") -> RecipeEr
     """The error for a name that is not a setting, with the nearest one that is."""
     near = get_close_matches(key, known, 1)
     return RecipeError(f"unknown key {key!r}{where}" + (f": did you mean {near[0]!r}?" if near else ""))
-
-
-def _coerce(key: str, value: Any, about: Field[Any]) -> Any:
-    """The value in the type of its field: 1 and "1" are accepted as a float, "1" is not accepted as an int."""
-    kind = type(about.default)
-    if kind is tuple and isinstance(value, (list, tuple)):
-        return tuple(str(item) for item in value)
-    if takes_words_and_numbers(about) and type(value) in (str, int, float):
-        return word_or_number(value)
-    if kind is float and type(value) in (str, int):
-        value = word_or_number(value)  # as text from a flag that is a word or a number for another method
-    if kind is str and type(value) in (int, float):
-        return str(value)
-    if type(value) is not kind:
-        raise RecipeError(f"{key}={value!r} must be of type {kind.__name__}")
-    return value
-
-
-def toml(value: Any) -> str:
-    """A value as TOML writes it."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, tuple):
-        return f"[{', '.join(map(toml, value))}]"
-    if isinstance(value, str):
-        return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
-    return repr(value)

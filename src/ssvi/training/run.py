@@ -20,6 +20,7 @@ from ssvi.inference.watch import DivergenceWarning
 from ssvi.methods.base import Method
 from ssvi.methods.job import Training
 from ssvi.nn.fit_batchnorm import fit_batchnorm
+from ssvi.nn.models import image_size
 from ssvi.training import checkpoint, epoch_end, model_file
 from ssvi.training.epoch_end import TrainingError
 from ssvi.training.model_header import ModelAbout
@@ -177,5 +178,6 @@ def _fit_batchnorm(run: Run, net: nn.Module) -> None:
 
 def _about(run: Run) -> ModelAbout:
     """What one must know of the data to use the network."""
-    _, channels, size, _ = run.data.train.x.shape
-    return ModelAbout(list(run.data.classes), channels, size, list(run.data.mean), list(run.data.std))
+    _, channels, height, width = run.data.train.x.shape
+    size = image_size(height, width)
+    return ModelAbout(list(run.data.classes), channels, size, list(run.data.mean), list(run.data.std), run.recipe.fit)

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from ssvi import methods
-from ssvi.data import Batches, DataSet, Split, load
+from ssvi.data import Batches, DataSet, Split
 from ssvi.inference import distributed
 from ssvi.methods.base import begin
 from ssvi.methods.job import Job
@@ -59,7 +59,7 @@ def _make(folder: RunFolder, recipe: Recipe, data_dir: str | Path | None) -> Run
     device = device_of(recipe.device)
     if recipe.threads:
         torch.set_num_threads(recipe.threads)
-    data = load(recipe.data, data_dir)
+    data = recipe.load_data(data_dir)
     torch.manual_seed(recipe.seed)
     train, validation = _splits(recipe, data)
     batches = _batches(recipe, data, train)
@@ -98,7 +98,8 @@ def _job(
     folder: RunFolder, recipe: Recipe, data: DataSet, train: Split, steps_per_epoch: int, device: torch.device
 ) -> Job[Any]:
     """What the method is told of this run."""
-    _, channels, size, _ = data.train.x.shape
+    _, channels, *sides = data.train.x.shape
+    size = models.image_size(*sides)
 
     def fresh() -> nn.Module:
         net = models.build(recipe.model, classes=len(data.classes), channels=channels, size=size, width=recipe.width)

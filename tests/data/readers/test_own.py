@@ -1,17 +1,13 @@
-"""A user's own arrays, and folders of image files."""
+"""A user's own arrays."""
 
 import numpy as np
 import pytest
-from PIL import Image
 
 from ssvi.data import DataError, load
 
 RNG = np.random.default_rng(0)
 GREY = RNG.integers(256, size=(6, 9, 7), dtype=np.uint8)
 COLOUR = RNG.integers(256, size=(6, 9, 7, 3), dtype=np.uint8)
-
-
-# Arrays
 
 
 @pytest.mark.parametrize(
@@ -26,7 +22,9 @@ COLOUR = RNG.integers(256, size=(6, 9, 7, 3), dtype=np.uint8)
         ((COLOUR / 255).astype(np.float32), COLOUR.transpose(0, 3, 1, 2)),
     ],
 )
-@pytest.mark.parametrize("keys", [("x", "y"), ("images", "labels"), ("x_train", "y_train")])
+@pytest.mark.parametrize(
+    "keys", [("x", "y"), ("images", "labels"), ("x_train", "y_train"), ("train_images", "train_labels")]
+)
 def test_npz_images(tmp_path, x, expected, keys):
     np.savez(tmp_path / "my.npz", **dict(zip(keys, (x, np.array([0, 1, 2, 0, 1, 2])), strict=True)))
     mine = load(tmp_path / "my.npz")
@@ -49,6 +47,29 @@ def test_npz_with_names_and_nothing_to_train(tmp_path):
     assert (len(mine.train), len(mine.test)) == (0, 2)
 
 
+@pytest.mark.parametrize("keys", [("x_val", "y_val"), ("images_val", "labels_val"), ("val_images", "val_labels")])
+def test_npz_with_validation_images(tmp_path, keys):
+    validation = dict(zip(keys, (GREY[4:], np.array([2, 0])), strict=True))
+    np.savez(tmp_path / "my.npz", x=GREY[:4], y=np.array([0, 1, 0, 1]), **validation)
+    mine = load(tmp_path / "my.npz")
+    assert np.array_equal(mine.validation.x[:, 0], GREY[4:])
+    assert (mine.classes, mine.validation.y.tolist(), len(mine.train)) == (("0", "1", "2"), [2, 0], 4)
+
+
+def test_npz_labels_may_be_a_column(tmp_path):
+    np.savez(tmp_path / "my.npz", x=GREY, y=np.array([0, 1, 2, 0, 1, 2])[:, None])
+    assert load(tmp_path / "my.npz").train.y.tolist() == [0, 1, 2, 0, 1, 2]
+
+
+def test_npz_gets_size_and_channels(tmp_path):
+    np.savez(tmp_path / "my.npz", x=GREY, y=np.zeros(6, int), x_val=GREY[:2], y_val=np.zeros(2, int))
+    mine = load(tmp_path / "my.npz", size=(4, 6), channels=3)
+    assert mine.train.x.shape == (6, 3, 4, 6)
+    assert mine.validation.x.shape == (2, 3, 4, 6)
+    assert len(mine.mean) == 3
+    assert np.array_equal(mine.train.x[:2], mine.validation.x)
+
+
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -61,9 +82,15 @@ def test_npz_with_names_and_nothing_to_train(tmp_path):
         ({"x": GREY[..., None, None], "y": np.zeros(6, int)}, r"shape \(6, 9, 7, 1, 1\)"),
         ({"x": COLOUR[:, :3], "y": np.zeros(6, int)}, "shape"),
         ({"x": GREY, "y": np.full(6, -1)}, "labels from -1"),
+        ({"x": GREY, "y": np.full(6, 10**9)}, "has a label of 1000000000: number the classes from 0"),
         ({"x": GREY, "y": np.full(6, 0.5)}, "integers or strings"),
         ({"x": GREY, "y": np.full(6, "eel"), "classes": np.array(["cat"])}, "eel not among the classes cat"),
         ({"x": GREY, "y": np.zeros(6, int), "x_test": COLOUR, "y_test": np.zeros(6, int)}, "different shapes"),
+        (
+            {"x": GREY, "y": np.zeros(6, int), "x_val": COLOUR, "y_val": np.zeros(6, int)},
+            "training and validation images",
+        ),
+        ({"x": GREY, "y": np.zeros(6, int), "x_val": GREY}, "has x_val but not y_val"),
         ({"x": np.array([None]), "y": np.zeros(1, int)}, "plain arrays"),
     ],
 )
@@ -78,62 +105,3 @@ def test_damaged_npz_is_refused(tmp_path, content):
     (tmp_path / "my.npz").write_bytes(content)
     with pytest.raises(DataError, match=r"my\.npz is not a readable \.npz"):
         load(tmp_path / "my.npz")
-
-
-# Folders
-
-
-def save_image(path, array):
-    path.parent.mkdir(parents=True, exist_ok=True)
-    Image.fromarray(array).save(path)
-
-
-def test_folder_of_class_folders(tmp_path, write):
-    for name, image in (("b/2.png", GREY[1]), ("b/1.png", GREY[0]), ("a/x.BMP", GREY[2]), (".hidden/1.png", GREY[3])):
-        save_image(tmp_path / name, image)
-    write(tmp_path / "a" / "notes.txt", b"no image")
-    mine = load(tmp_path)
-    assert mine.classes == ("a", "b")
-    assert np.array_equal(mine.train.x[:, 0], GREY[[2, 0, 1]])
-    assert mine.train.y.tolist() == [0, 1, 1]
-    assert len(mine.test) == 0
-
-
-def test_folder_with_train_and_test(tmp_path):
-    save_image(tmp_path / "train" / "dog" / "1.png", COLOUR[0])
-    save_image(tmp_path / "train" / "eel" / "1.png", GREY[0])
-    save_image(tmp_path / "test" / "eel" / "1.png", COLOUR[1])
-    mine = load(tmp_path)
-    assert mine.classes == ("dog", "eel")
-    assert np.array_equal(mine.train.x[0], COLOUR[0].transpose(2, 0, 1))
-    assert np.array_equal(mine.train.x[1], np.stack([GREY[0]] * 3))
-    assert (mine.test.y.tolist(), len(mine.train)) == ([1], 2)
-
-
-def test_folder_size(tmp_path):
-    save_image(tmp_path / "a" / "1.png", COLOUR[0])
-    save_image(tmp_path / "a" / "2.png", COLOUR[1, :5])
-    with pytest.raises(DataError, match=r"2\.png is 5 x 7 but .*1\.png is 9 x 7"):
-        load(tmp_path)
-    assert load(tmp_path, size=8).train.x.shape == (2, 3, 8, 8)
-    sized = load(tmp_path, size=(9, 7)).train.x
-    assert np.array_equal(sized[0], COLOUR[0].transpose(2, 0, 1))
-
-
-def test_folder_keeps_the_camera_upright(tmp_path):
-    (tmp_path / "a").mkdir()
-    exif = Image.Exif()
-    exif[0x0112] = 6  # the camera was turned by 90 degrees
-    Image.fromarray(GREY[0]).save(tmp_path / "a" / "1.png", exif=exif)
-    assert np.array_equal(load(tmp_path).train.x[0, 0], np.rot90(GREY[0], -1))
-
-
-def test_unfit_folders_are_refused(tmp_path, write):
-    with pytest.raises(DataError, match="no images"):
-        load(tmp_path)
-    write(tmp_path / "a" / "1.png", b"damaged")
-    with pytest.raises(DataError, match=r"1\.png is not a readable image"):
-        load(tmp_path)
-    Image.fromarray(GREY[0].astype(np.uint16)).save(tmp_path / "a" / "1.png")
-    with pytest.raises(DataError, match=r"1\.png has more than 8 bits"):
-        load(tmp_path)
