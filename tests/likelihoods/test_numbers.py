@@ -7,8 +7,7 @@ from scipy import stats
 from torch import nn
 
 import ssvi
-from ssvi.likelihoods import Gaussian, StudentT
-from ssvi.likelihoods.base import LikelihoodError
+from ssvi.likelihoods import Gaussian, LikelihoodError, StudentT
 
 SCIPY = {Gaussian: stats.norm, StudentT: stats.t(4.0)}
 
@@ -60,6 +59,62 @@ def test_several_targets_are_independent_given_theta():
     each = stats.norm.logpdf(outputs.double().numpy()).sum(-1)
     assert both.log_prob(y).numpy() == pytest.approx(np.log(np.exp(each).mean(0)))
     assert both.interval()[0].shape == (6, 2)
+
+
+@pytest.mark.parametrize("kind", [Gaussian, StudentT])
+@pytest.mark.parametrize("noise", [0.7, "learnt", "predicted"])
+def test_the_gradient_of_the_loss_is_right(kind, noise):
+    likelihood, generator = kind(noise), torch.Generator().manual_seed(2)
+    net = likelihood.prepare(nn.Linear(3, likelihood.outputs, dtype=torch.float64)).double()
+    x, y = torch.randn(4, 3, dtype=torch.float64, generator=generator), torch.randn(4, generator=generator)
+
+    def loss(*parameters):
+        named = dict(zip(dict(net.named_parameters()), parameters, strict=True))
+        return likelihood.nll(torch.func.functional_call(net, named, x), y)
+
+    assert torch.autograd.gradcheck(loss, tuple(net.parameters()))
+
+
+def test_crps_and_distribution_function_are_those_of_each_number(outputs):
+    prediction, y = StudentT(0.5, targets=2).predictive(outputs), torch.zeros(5, 2, dtype=torch.float64)
+    assert prediction.crps(y).shape == (5, 2)
+    second = StudentT(0.5).predictive(outputs[..., 1:])
+    assert torch.allclose(prediction.crps(y)[:, 1], second.crps(y[:, 0]), atol=1e-12)
+    expected = stats.t(4).cdf((0.3 - outputs.numpy()) / 0.5).mean(0)
+    assert prediction.cdf(0.3).numpy() == pytest.approx(expected)
+    assert torch.equal(prediction.cdf(0.3), prediction.cdf(torch.full((5, 2), 0.3, dtype=torch.float64)))
+
+
+def test_the_score_of_a_prediction_is_least_for_the_truth():
+    """CRPS is proper: over many y from N(0, 1), no other Gaussian has a smaller mean."""
+    y = torch.randn(20_000, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
+    means = {
+        (m, s): float(Gaussian(s).predictive(torch.full((1, len(y), 1), m)).crps(y).mean())
+        for m in (-0.3, 0.0, 0.3)
+        for s in (0.7, 1.0, 1.4)
+    }
+    assert min(means, key=means.get) == (0.0, 1.0)
+    assert means[0.0, 1.0] == pytest.approx(1 / np.pi**0.5, rel=0.02)
+
+
+def test_a_negative_factor_turns_a_prediction_round(outputs):
+    prediction = Gaussian("predicted").predictive(outputs)
+    turned = prediction.scaled(-2.0, 1.0)
+    assert torch.allclose(turned.quantile(0.1), -2 * prediction.quantile(0.9) + 1)
+    with pytest.raises(LikelihoodError, match="factor=0 must be finite and not 0"):
+        prediction.scaled(0)
+
+
+def test_a_prediction_says_what_it_is(outputs):
+    text = repr(Gaussian("predicted").predictive(outputs))
+    assert text.startswith("NumberPrediction(examples=5, samples=3, mean -")
+    assert "targets=2" in repr(Gaussian(1.0, targets=2).predictive(outputs))
+
+
+@pytest.mark.parametrize(("call", "message"), [("quantile", "p=1.5 must be"), ("interval", "level=1.5 must be")])
+def test_probabilities_outside_0_and_1_are_refused(outputs, call, message):
+    with pytest.raises(LikelihoodError, match=message):
+        getattr(Gaussian("predicted").predictive(outputs), call)(1.5)
 
 
 @pytest.mark.parametrize("noise", [0, -1.0, float("nan"), "known", True])

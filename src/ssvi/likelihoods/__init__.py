@@ -10,7 +10,7 @@ A likelihood has no state: a noise that is learnt is a parameter of the network,
 hold it like any other.
 """
 
-from .base import Likelihood, Prediction
+from .base import Likelihood, LikelihoodError, Prediction
 from .bernoulli import Bernoulli, YesNoPrediction
 from .categorical import Categorical, ClassPrediction
 from .gaussian import Gaussian
@@ -24,6 +24,7 @@ __all__ = [
     "ClassPrediction",
     "Gaussian",
     "Likelihood",
+    "LikelihoodError",
     "NumberLikelihood",
     "NumberPrediction",
     "Prediction",

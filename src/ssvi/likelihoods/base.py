@@ -24,6 +24,18 @@ class Prediction(ABC):
     def __len__(self) -> int:
         """The number of examples."""
 
+    @property
+    @abstractmethod
+    def samples(self) -> int:
+        """The number of samples of theta."""
+
+    @abstractmethod
+    def summary(self) -> str:
+        """What is predicted, in a few words."""
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}(examples={len(self)}, samples={self.samples}, {self.summary()})"
+
 
 class Likelihood(ABC):
     """p(y | output of the network), the same for every example. It has no state and no parameters."""
@@ -56,11 +68,19 @@ class Likelihood(ABC):
         examples, and weights should be 1 on average.
         """
         losses = -self.log_density(output, y)
-        return losses.mean() if weight is None else (weight * losses).mean()
+        if weight is None:
+            return losses.mean()
+        if weight.shape != losses.shape[-1:]:
+            raise LikelihoodError(
+                f"weight has shape {tuple(weight.shape)}, but there are {losses.shape[-1]} examples: give one for each"
+            )
+        return (weight * losses).mean()
 
 
-def check_shape(what: str, given: Tensor, expected: tuple[int, ...], remedy: str) -> None:
-    """Refuse a tensor whose last axes are not the expected ones."""
-    shape = tuple(given.shape)
-    if shape[len(shape) - len(expected) :] != expected:
-        raise LikelihoodError(f"{what} has shape {shape}, but its last axes must be {expected}: {remedy}")
+def drawn_outputs(outputs: Tensor) -> Tensor:
+    """Outputs for each theta, (samples, n, outputs); those of one batch without the first axis are refused."""
+    if outputs.dim() != 3:
+        raise LikelihoodError(
+            f"outputs has shape {tuple(outputs.shape)}, not (samples, examples, outputs): outputs[None] for one theta"
+        )
+    return outputs

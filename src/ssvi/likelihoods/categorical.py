@@ -9,10 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from ssvi import metrics
-from ssvi.likelihoods.base import Likelihood, LikelihoodError, Prediction
+from ssvi.likelihoods.base import Likelihood, LikelihoodError, Prediction, drawn_outputs
+from ssvi.likelihoods.checks import checked_classes, checked_output
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ClassPrediction(Prediction):
     """Probabilities of the classes under each theta, `drawn` (samples, n, classes)."""
 
@@ -20,6 +21,15 @@ class ClassPrediction(Prediction):
 
     def __len__(self) -> int:
         return self.drawn.shape[1]
+
+    @property
+    def samples(self) -> int:
+        """The number of samples of theta."""
+        return len(self.drawn)
+
+    def summary(self) -> str:
+        """The number of classes, and how sure the predictions are."""
+        return f"classes={self.drawn.shape[2]}, mean confidence {self.probs.amax(-1).double().mean():.1%}"
 
     @cached_property
     def probs(self) -> Tensor:
@@ -36,9 +46,15 @@ class ClassPrediction(Prediction):
         """The part of the entropy that comes from not knowing theta, (n,): more data could remove it."""
         return metrics.mutual_information(self.drawn)
 
+    @cached_property
+    def data_uncertainty(self) -> Tensor:
+        """mean_s H[p(y|x, theta_s)], (n,): what would remain if theta were known. The two parts add up to the entropy."""
+        return (self.entropy - self.mutual_information).clamp_min(0)
+
     def log_prob(self, y: Tensor) -> Tensor:
-        """log p(y|x) of the classes y, (n,)."""
-        return self.probs.gather(1, y.long()[:, None]).squeeze(1).log()
+        """log p(y|x) of the classes y, (n,); one that underflows counts as the least normal number, as in `nll`."""
+        y = checked_classes(y, (len(self),), self.drawn.shape[2])
+        return self.probs.gather(1, y[:, None]).squeeze(1).clamp_min(torch.finfo(self.drawn.dtype).tiny).log()
 
 
 @dataclass(frozen=True)
@@ -66,9 +82,13 @@ class Categorical(Likelihood):
 
     def log_density(self, output: Tensor, y: Tensor) -> Tensor:
         """log softmax(output)_y, (..., n)."""
-        logs = output.log_softmax(-1)
+        logs = self._logits(output).log_softmax(-1)
+        y = checked_classes(y, tuple(logs.shape[-2:-1]), self.classes)
         return logs.gather(-1, y.expand(logs.shape[:-1])[..., None]).squeeze(-1)
 
     def predictive(self, outputs: Tensor) -> ClassPrediction:
         """The probabilities of the classes, averaged over theta."""
-        return ClassPrediction(outputs.to(torch.promote_types(outputs.dtype, torch.float32)).softmax(-1))
+        return ClassPrediction(self._logits(drawn_outputs(outputs)).softmax(-1))
+
+    def _logits(self, output: Tensor) -> Tensor:
+        return checked_output(output, self.classes, "the network needs one output for each class")

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ssvi.errors import UserError
+from ssvi.math import gaussian, student_t
 
 
 class Family(ABC):
@@ -31,6 +31,14 @@ class Family(ABC):
     @abstractmethod
     def quantile(self, p: float) -> float:
         """z with P(Z <= z) = p."""
+
+    @abstractmethod
+    def mean_abs(self, location: Tensor, scale: Tensor) -> Tensor:
+        """E|location + scale Z|."""
+
+    @abstractmethod
+    def mean_abs_difference(self, location: Tensor, scale: Tensor, other_scale: Tensor) -> Tensor:
+        """E|location + scale Z - other_scale Z'| for independent Z and Z'."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +62,14 @@ class Normal(Family):
         """Phi^-1(p)."""
         return float(torch.special.ndtri(torch.tensor(p, dtype=torch.float64)))
 
+    def mean_abs(self, location: Tensor, scale: Tensor) -> Tensor:
+        """Closed."""
+        return gaussian.mean_abs(location, scale)
+
+    def mean_abs_difference(self, location: Tensor, scale: Tensor, other_scale: Tensor) -> Tensor:
+        """Closed: the difference is Gaussian with the variance scale^2 + other_scale^2."""
+        return gaussian.mean_abs(location, torch.hypot(scale, other_scale))
+
 
 @dataclass(frozen=True)
 class StandardT(Family):
@@ -67,26 +83,21 @@ class StandardT(Family):
         return self.df / (self.df - 2)
 
     def log_density(self, z: Tensor) -> Tensor:
-        """log Gamma((df+1)/2) - log Gamma(df/2) - log(df pi)/2 - (df+1)/2 log(1 + z^2/df)."""
-        constant = math.lgamma((self.df + 1) / 2) - math.lgamma(self.df / 2) - 0.5 * math.log(self.df * math.pi)
-        return constant - (self.df + 1) / 2 * torch.log1p(z.square() / self.df)
+        """See `ssvi.math.student_t`."""
+        return student_t.log_density(self.df, z)
 
     def cdf(self, z: Tensor) -> Tensor:
-        """By scipy: torch has no incomplete beta function."""
-        stdtr, _ = _scipy()
-        return torch.as_tensor(stdtr(self.df, z.double().cpu().numpy()), device=z.device)
+        """By scipy."""
+        return student_t.cdf(self.df, z)
 
     def quantile(self, p: float) -> float:
         """By scipy."""
-        _, stdtrit = _scipy()
-        return float(stdtrit(self.df, p))
+        return student_t.quantile(self.df, p)
 
+    def mean_abs(self, location: Tensor, scale: Tensor) -> Tensor:
+        """Closed."""
+        return student_t.mean_abs(self.df, location, scale)
 
-def _scipy():  # type: ignore[no-untyped-def] # scipy has no types
-    try:
-        from scipy.special import stdtr, stdtrit
-    except ImportError as error:
-        raise UserError(
-            "quantiles of Student's t need scipy, which is not installed: pip install 'ssvi[table]'"
-        ) from error
-    return stdtr, stdtrit
+    def mean_abs_difference(self, location: Tensor, scale: Tensor, other_scale: Tensor) -> Tensor:
+        """By quadrature."""
+        return student_t.mean_abs_difference(self.df, location, scale, other_scale)

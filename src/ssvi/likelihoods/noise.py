@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ssvi.likelihoods.base import Likelihood, LikelihoodError, check_shape
+from ssvi.likelihoods.base import Likelihood, LikelihoodError, drawn_outputs
+from ssvi.likelihoods.checks import checked_numbers, checked_output
 from ssvi.likelihoods.families import Family
 from ssvi.likelihoods.numbers import NumberPrediction
 
@@ -74,21 +75,21 @@ class NumberLikelihood(Likelihood, ABC):
     def log_density(self, output: Tensor, y: Tensor) -> Tensor:
         """log p((y - location) / scale) - log scale, (..., n); summed over the targets."""
         location, scale = self._parts(output)
-        y = self._as_location(y, location)
+        expected = location.shape[-1:] if self.targets == 1 else location.shape[-2:]
+        y = checked_numbers(y, tuple(expected)).to(location.dtype)
         densities = self.family.log_density((y - location) / scale) - scale.log()
         return densities if self.targets == 1 else densities.sum(-1)
 
     def predictive(self, outputs: Tensor) -> NumberPrediction:
         """The mixture over theta."""
-        location, scale = self._parts(outputs)
+        location, scale = self._parts(drawn_outputs(outputs))
         return NumberPrediction(location, scale, self.family)
 
     def _parts(self, output: Tensor) -> tuple[Tensor, Tensor]:
         """Location and scale, (..., n), or (..., n, targets)."""
         has_noise = isinstance(self.noise, str)
         expected = (2 if has_noise else 1) * self.targets
-        remedy = "prepare the plain network by likelihood.prepare(net)" if self.noise == LEARNT else "see `outputs`"
-        check_shape("output", output, (expected,), f"the network needs {expected} output(s), {remedy}")
+        output = checked_output(output, expected, self._remedy())
         location = output[..., : self.targets]
         if has_noise:
             scale = MIN_NOISE + output[..., self.targets :].exp()
@@ -96,11 +97,7 @@ class NumberLikelihood(Likelihood, ABC):
             scale = torch.full_like(location, float(self.noise))
         return (location.squeeze(-1), scale.squeeze(-1)) if self.targets == 1 else (location, scale)
 
-    def _as_location(self, y: Tensor, location: Tensor) -> Tensor:
-        """The targets in the shape of one theta's locations; one target may have an axis of its own."""
-        if self.targets == 1 and y.dim() > 1 and y.shape[-1] == 1:
-            y = y.squeeze(-1)
-        expected = tuple(location.shape[-1:] if self.targets == 1 else location.shape[-2:])
-        if tuple(y.shape) != expected:  # broadcasting (n,) against (n, 1) would be silently wrong
-            raise LikelihoodError(f"y has shape {tuple(y.shape)}, but the outputs are those of {expected} numbers")
-        return y.to(location.dtype)
+    def _remedy(self) -> str:
+        if self.noise == LEARNT:
+            return "prepare the plain network by likelihood.prepare(net), which adds the noise to its outputs"
+        return f"the network needs {self.outputs} output(s), see `likelihood.outputs`"

@@ -8,7 +8,7 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from . import calibration, classification, ranking
+from . import calibration, classification, ranking, regression
 from .predictions import checked_count, checked_integers, checked_scores, checked_tensor
 
 Metric = Callable[..., float]
@@ -56,7 +56,7 @@ def bootstrap(
 
 def _is_calibration_error(metric: Metric) -> bool:
     bare = metric.func if isinstance(metric, partial) else metric
-    return bare in (calibration.ece, calibration.adaptive_ece, calibration.marginal_calibration_error)
+    return bare in _CALIBRATION_ERRORS
 
 
 def _count_examples(data: tuple[Tensor, ...]) -> int:
@@ -111,6 +111,16 @@ def _aurc(*data: Tensor) -> WeightedMetric:
     return lambda weights: float(ranking.risks(rank, wrong, weights).mean())
 
 
+def _rmse(*data: Tensor) -> WeightedMetric:
+    mean_square = _average(regression.squared_distances(*data))
+    return lambda weights: mean_square(weights) ** 0.5
+
+
+def _pit_error(*data: Tensor) -> WeightedMetric:
+    values, example = regression.sorted_pit(*data)
+    return lambda weights: regression.weighted_pit_error(values, weights[example])
+
+
 def _ranking(curve: Callable[[ranking.TieGroups], float]) -> Callable[..., WeightedMetric]:
     def prepare(*data: Tensor) -> WeightedMetric:
         scores, labels = checked_scores(*data)
@@ -131,5 +141,19 @@ _PREPARED: dict[Metric, Callable[..., WeightedMetric]] = {
     ranking.aupr: _ranking(ranking.average_precision),
     ranking.fpr_at_95_tpr: _ranking(ranking.fpr_at_95),
     ranking.aurc: _aurc,
+    regression.rmse: _rmse,
+    regression.mae: lambda *data: _average(regression.distances(*data)),
+    regression.coverage: lambda *data: _average(regression.covered(*data)),
+    regression.interval_width: lambda *data: _average(regression.widths(*data)),
+    regression.average: lambda *data: _average(regression.per_example(*data)),
+    regression.pit_error: _pit_error,
 }
 """For each metric of this package: data -> its weighted form, with the data checked and sorted once."""
+
+_CALIBRATION_ERRORS = (
+    calibration.ece,
+    calibration.adaptive_ece,
+    calibration.marginal_calibration_error,
+    regression.pit_error,
+)
+"""The metrics that grow with the noise of a resample."""
