@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
+import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR
@@ -50,6 +51,8 @@ class Job(Generic[S_co]):
     inputs: Callable[[], Iterator[Tensor]]
     """Goes once through the training images, augmented as in training."""
     states: States
+    nll: Callable[[Tensor, Tensor], Tensor] = F.cross_entropy
+    """(output, y) -> mean negative log-likelihood of a batch."""
 
     @property
     def steps(self) -> int:

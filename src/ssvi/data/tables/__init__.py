@@ -1,6 +1,6 @@
 """Tables: a file becomes numbers, by what scikit-learn's parts learn from the training rows, stored without pickle."""
 
-from ssvi.data.tables.files import NPZ_TARGET, SUFFIXES, read_table
+from ssvi.data.tables.files import NPZ_TARGET, SUFFIXES, is_table, read_table
 from ssvi.data.tables.learnt import CategoryColumn, LeftOut, NumberColumn, Preprocessing, Target
 from ssvi.data.tables.load import TableRequest, load_table, read_like
 from ssvi.data.tables.rows import Rows, TableData
@@ -22,6 +22,7 @@ __all__ = [
     "Target",
     "describe",
     "encode",
+    "is_table",
     "load_table",
     "notes",
     "read_like",

@@ -30,6 +30,19 @@ NPZ_TARGET = "y"
 """The name of the column that a `.npz` file has as `y`."""
 
 
+def is_table(path: Path) -> bool:
+    """Whether a file is a table: by its name, or, of a `.npz` file, because its `x` has two axes. It is not read whole."""
+    if path.suffix.lower() != ".npz":
+        return path.suffix.lower() in SUFFIXES
+    try:
+        with zipfile.ZipFile(path) as archive, archive.open("x.npy") as x:
+            version = np.lib.format.read_magic(x)
+            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
+            return len(read(x)[0]) == 2
+    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
+        return False  # the reader of images says what is wrong with it
+
+
 def read_table(path: Path, as_text: Collection[str] = ()) -> pl.DataFrame:
     """The table of a file. Integers are Int64, other numbers Float64, texts and booleans String; other types are as in
     the file.
