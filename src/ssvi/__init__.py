@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from ssvi import allocation, baselines, criteria, flops, kernels, likelihoods, metrics, schedules
     from ssvi.evaluation.loaded_run import LoadedRun, load_run
     from ssvi.hub import from_pretrained, push_to_hub, save_pretrained
-    from ssvi.inference.evaluate import Evaluation, evaluate
+    from ssvi.inference.evaluate import Evaluation, NumberEvaluation, evaluate
     from ssvi.inference.ivon import IVON
     from ssvi.inference.loss import ELBO
     from ssvi.inference.predict import predict, predict_samples
@@ -37,6 +37,7 @@ __all__ = [
     "Evaluation",
     "LoadedRun",
     "Move",
+    "NumberEvaluation",
     "Subspace",
     "TrainingWarning",
     "Update",
@@ -74,7 +75,7 @@ _HOME = {
     "hub": ("from_pretrained", "push_to_hub", "save_pretrained"),
     "inference.ivon": ("IVON",),
     "inference.loss": ("ELBO",),
-    "inference.evaluate": ("Evaluation", "evaluate"),
+    "inference.evaluate": ("Evaluation", "NumberEvaluation", "evaluate"),
     "inference.predict": ("predict", "predict_samples"),
     "inference.subspace": ("Move", "Subspace", "Update"),
     "nn.at_theta": ("at_mean",),

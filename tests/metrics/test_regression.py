@@ -76,6 +76,14 @@ def test_the_histogram_shows_predictions_that_are_too_certain():
     assert float(certain.sum()) == pytest.approx(1.0)
 
 
+def test_coverage_of_central_intervals_follows_from_the_pit():
+    y, levels = numbers(200), torch.tensor([0.1, 0.5, 0.9], dtype=torch.float64)
+    observed = m.central_coverage(torch.special.ndtr(1.3 * y), levels)
+    for level, share in zip(levels.tolist(), observed.tolist(), strict=True):
+        end = torch.full_like(y, stats.norm.ppf((1 + level) / 2) / 1.3)
+        assert share == m.coverage(-end, end, y)
+
+
 # ---- intervals of the metrics ----------------------------------------------------------------------------------------
 
 MEAN, Y = numbers(60, 2), numbers(60, 2, seed=1)

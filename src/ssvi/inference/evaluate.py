@@ -2,150 +2,87 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any
+from functools import partial
+from typing import overload
 
 import torch
 from torch import Tensor, nn
 
-from ssvi import metrics, plotting
-from ssvi.inference.predict import draw_probabilities
-from ssvi.plotting import Cell, ReliabilityBins, Series, Table
+from ssvi.inference.class_quality import HEADLINE, RESAMPLES, Evaluation, Interval, Outputs, Quality
+from ssvi.inference.loaders import LABELS, Batch, Loader, drawn_over
+from ssvi.inference.number_quality import NumberEvaluation, NumberOutputs, NumberQuality
+from ssvi.inference.predict import draw_outputs, draw_probabilities
+from ssvi.likelihoods import (
+    Bernoulli,
+    Categorical,
+    ClassPrediction,
+    Likelihood,
+    LikelihoodError,
+    NumberLikelihood,
+    NumberPrediction,
+    Prediction,
+    YesNoPrediction,
+)
+from ssvi.likelihoods.checks import checked_answers, checked_classes, checked_numbers
 
-LABELS = "labels"
-"""The name of the classes in a batch with names, as in Hugging Face's."""
-
-Batch = Sequence[Any] | Mapping[str, Any]
-"""(x, y), (x_1, x_2, ..., y), or a dict with the inputs by name and the classes as "labels"."""
-Loader = Iterable[Batch]
-Interval = tuple[float, float]
-
-
-@dataclass(frozen=True, eq=False)
-class Outputs:
-    """Probabilities `drawn` (samples, n, classes), one p(y|x, theta) per theta, and `labels` (n,)."""
-
-    drawn: Tensor
-    labels: Tensor
-
-    @cached_property
-    def probs(self) -> Tensor:
-        """p(y|x) = mean_s p(y|x, theta_s), (n, classes)."""
-        return self.drawn.mean(0)
-
-    @cached_property
-    def entropy(self) -> Tensor:
-        """H[p(y|x)], the whole uncertainty of each prediction in nats, (n,)."""
-        return metrics.predictive_entropy(self.drawn)
-
-    @cached_property
-    def model_uncertainty(self) -> Tensor:
-        """The mutual information of class and theta, (n,): the part that more data could remove."""
-        return metrics.mutual_information(self.drawn)
-
-    @cached_property
-    def data_uncertainty(self) -> Tensor:
-        """mean_s H[p(y|x, theta_s)], (n,): what would remain if theta were known. The two add up to the entropy."""
-        return (self.entropy - self.model_uncertainty).clamp_min(0)
+__all__ = [
+    "HEADLINE",
+    "LABELS",
+    "RESAMPLES",
+    "Batch",
+    "Evaluation",
+    "Interval",
+    "Loader",
+    "NumberEvaluation",
+    "NumberOutputs",
+    "NumberQuality",
+    "Outputs",
+    "Quality",
+    "collect",
+    "collect_outputs",
+    "evaluate",
+    "evaluate_numbers",
+    "evaluate_outputs",
+]
 
 
 def collect(net: nn.Module, loader: Loader, samples: int = 5, seed: int = 0) -> Outputs:
-    """Run a network over a loader, in eval mode; afterwards it is in the mode that it was in before."""
-    device = next((p.device for p in net.parameters()), torch.device("cpu"))
-    drawn, labels = [], []
-    for batch in loader:
-        args, kwargs, y = _inputs_and_labels(batch, device)
-        drawn.append(draw_probabilities(net, *args, samples=samples, seed=seed, **kwargs).cpu())
-        labels.append(y.cpu())
-    if not labels:
-        raise ValueError("loader has no batch, so there is nothing to evaluate: give one with at least one (x, y)")
-    return Outputs(torch.cat(drawn, 1), torch.cat(labels))
+    """Run a classifier over a loader, in eval mode; afterwards it is in the mode that it was in before."""
+    return Outputs(*drawn_over(net, loader, partial(draw_probabilities, samples=samples, seed=seed)))
 
 
-def _inputs_and_labels(batch: Batch, device: torch.device) -> tuple[list[Any], dict[str, Any], Tensor]:
-    """Inputs by place, inputs by name, and the labels."""
-    if not isinstance(batch, Mapping):
-        *args, y = batch
-        return [_on(device, x) for x in args], {}, y
-    if LABELS not in batch:
-        raise KeyError(f"a batch has {', '.join(batch)} and no {LABELS!r}: the classes must be under {LABELS!r}")
-    return [], {name: _on(device, x) for name, x in batch.items() if name != LABELS}, batch[LABELS]
+def collect_outputs(net: nn.Module, loader: Loader, samples: int = 5, seed: int = 0) -> tuple[Tensor, Tensor]:
+    """The outputs of a network as they are, (samples, n, outputs), and the targets: for `Likelihood.predictive`."""
+    return drawn_over(net, loader, partial(draw_outputs, samples=samples, seed=seed))
 
 
-def _on(device: torch.device, x: Any) -> Any:
-    return x.to(device) if isinstance(x, Tensor) else x
+@overload
+def evaluate(
+    net: nn.Module, loader: Loader, samples: int = 5, *, seed: int = 0,
+    likelihood: Categorical | Bernoulli | None = None,
+) -> Evaluation: ...  # fmt: skip
+@overload
+def evaluate(
+    net: nn.Module, loader: Loader, samples: int = 5, *, seed: int = 0, likelihood: NumberLikelihood,
+    scale: float | Tensor = 1.0, shift: float | Tensor = 0.0,
+) -> NumberEvaluation: ...  # fmt: skip
+@overload
+def evaluate(
+    net: nn.Module, loader: Loader, samples: int = 5, *, seed: int = 0, likelihood: Likelihood | None,
+    scale: float | Tensor = 1.0, shift: float | Tensor = 0.0,
+) -> Evaluation | NumberEvaluation: ...  # fmt: skip
 
 
-HEADLINE: dict[str, Callable[[Tensor, Tensor], float]] = {
-    "accuracy": metrics.accuracy,
-    "nll": metrics.nll,
-    "brier": metrics.brier,
-    "ece": metrics.ece,
-    "marginal_calibration_error": metrics.marginal_calibration_error,
-    "aurc": metrics.aurc,
-}
-"""The numbers that come with an interval."""
-
-RESAMPLES = {"marginal_calibration_error": 200}
-"""Resamples of the bootstrap, for metrics where 1000 of them would take longer than the network itself."""
-
-
-@dataclass(frozen=True)
-class Quality:
-    """The numbers of an evaluation; `dataclasses.asdict` gives these, and not the outputs behind them."""
-
-    examples: int
-    samples: int
-    accuracy: float
-    nll: float
-    brier: float
-    ece: float
-    """Guo's top-label calibration error."""
-    marginal_calibration_error: float
-    """What the paper calls ECE: class-wise, debiased, L2. Not comparable with `ece`."""
-    aurc: float
-    """Area under the risk-coverage curve: the mean error if the least certain examples are left out first."""
-    entropy: float
-    """Mean predictive entropy, in nats."""
-    mutual_information: float
-    """The part of the entropy that comes from not knowing theta."""
-
-
-class Evaluation(Quality):
-    """The quality of predictions p(y|x), averaged over samples of theta, and the outputs that it was computed from."""
-
-    def __init__(self, outputs: Outputs) -> None:
-        super().__init__(
-            examples=len(outputs.labels),
-            samples=len(outputs.drawn),
-            **{name: metric(outputs.probs, outputs.labels) for name, metric in HEADLINE.items()},
-            entropy=outputs.entropy.mean().item(),
-            mutual_information=outputs.model_uncertainty.mean().item(),
-        )
-        self.outputs = outputs
-
-    @cached_property
-    def intervals(self) -> dict[str, Interval]:
-        """The 95 % bootstrap interval of every headline number; computed when first asked for."""
-        probs, labels = self.outputs.probs, self.outputs.labels
-        return {
-            name: metrics.bootstrap(metric, probs, labels, resamples=RESAMPLES.get(name, 1000))
-            for name, metric in HEADLINE.items()
-        }
-
-    def _repr_html_(self) -> str:
-        """For a notebook: the headline numbers, and the reliability diagram."""
-        samples = f"{self.samples} sample{'s' if self.samples > 1 else ''} of theta"
-        rows = [[Cell(name.replace("_", " ")), Cell(f"{getattr(self, name):.4f}")] for name in HEADLINE]
-        bins = metrics.reliability(self.outputs.probs, self.outputs.labels)
-        counts, confidence, accuracy = (values.tolist() for values in (bins.count, bins.confidence, bins.accuracy))
-        diagram = plotting.reliability([ReliabilityBins(Series(0, ""), counts, confidence, accuracy)])
-        return plotting.notebook(Table([f"{self.examples:,} examples", samples], rows), diagram)
-
-
-def evaluate(net: nn.Module, loader: Loader, samples: int = 5, *, seed: int = 0) -> Evaluation:
+def evaluate(
+    net: nn.Module,
+    loader: Loader,
+    samples: int = 5,
+    *,
+    seed: int = 0,
+    likelihood: Likelihood | None = None,
+    scale: float | Tensor = 1.0,
+    shift: float | Tensor = 0.0,
+) -> Evaluation | NumberEvaluation:
     """Evaluate a Bayesian network with `samples` draws of theta, or a deterministic one with its one output.
 
     A batch is (x, y), with several inputs (x_1, x_2, ..., y), or a dict with "labels" and the inputs by name (Hugging Face):
@@ -153,10 +90,53 @@ def evaluate(net: nn.Module, loader: Loader, samples: int = 5, *, seed: int = 0)
 
     Inside `with ssvi.at_mean(net):` the posterior mean is evaluated. The network is evaluated in eval mode; afterwards
     it is in the mode that it was in before. The global random number generator is not used.
+
+    Args:
+        net: a network; a mixture of networks has one sample of each.
+        loader: the batches.
+        samples: the number of draws of theta.
+        seed: of the draws; the same seed gives the same networks for every batch and every data set.
+        likelihood: what the outputs mean. Without one they are the logits of classes. `Gaussian` or `StudentT` give a
+            `NumberEvaluation`; `Bernoulli` of one question is evaluated as two classes.
+        scale: the unit of a standardised target, one for all numbers or one for each target: network and loader have
+            (number - shift) / scale. The evaluation is in the units of the data.
+        shift: see scale.
     """
-    return evaluate_outputs(collect(net, loader, samples, seed))
+    if likelihood is None:
+        _refuse_units(scale, shift)
+        return Evaluation(collect(net, loader, samples, seed))
+    drawn, y = collect_outputs(net, loader, samples, seed)
+    prediction = likelihood.predictive(drawn)
+    if isinstance(prediction, NumberPrediction):
+        return evaluate_numbers(prediction, y, scale, shift)
+    _refuse_units(scale, shift)
+    return Evaluation(_classes(prediction, y))
 
 
 def evaluate_outputs(outputs: Outputs) -> Evaluation:
     """The evaluation of outputs that were collected before."""
     return Evaluation(outputs)
+
+
+def evaluate_numbers(
+    prediction: NumberPrediction, y: Tensor, scale: float | Tensor = 1.0, shift: float | Tensor = 0.0
+) -> NumberEvaluation:
+    """The evaluation of numbers that were predicted before, in the units of scale * number + shift."""
+    y = checked_numbers(y, tuple(prediction.mean.shape)).double()
+    return NumberEvaluation(NumberOutputs(prediction.scaled(scale, shift), y * scale + shift))
+
+
+def _classes(prediction: Prediction, y: Tensor) -> Outputs:
+    """The probabilities of classes; no and yes are the classes 0 and 1."""
+    if isinstance(prediction, ClassPrediction):
+        return Outputs(prediction.drawn, checked_classes(y, (len(prediction),), prediction.drawn.shape[2]))
+    if isinstance(prediction, YesNoPrediction) and prediction.logits.dim() == 2:
+        return Outputs(prediction.drawn, checked_answers(y, (len(prediction),)).long())
+    raise LikelihoodError(f"{prediction!r} cannot be evaluated: evaluate each question by itself, by Bernoulli()")
+
+
+def _refuse_units(scale: float | Tensor, shift: float | Tensor) -> None:
+    if bool((torch.as_tensor(scale) != 1).any()) or bool((torch.as_tensor(shift) != 0).any()):
+        raise LikelihoodError(
+            f"scale={scale!r}, shift={shift!r}: classes have no unit; give likelihood=Gaussian() for numbers"
+        )

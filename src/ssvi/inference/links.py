@@ -47,6 +47,16 @@ def identity(y: Tensor) -> Tensor:
     return _wide(y)
 
 
+def one_tensor(output: Any) -> Tensor:
+    """The output itself, for a likelihood, in float32 or better."""
+    if not isinstance(output, Tensor):
+        described = _described(output, _named_parts(output))
+        raise LinkError(
+            f"the network gives {described}, and a likelihood needs one tensor: return that, or call it `logits`"
+        )
+    return _wide(output)
+
+
 LINKS: dict[str, Callable[[Tensor], Tensor]] = {"softmax": softmax, "sigmoid": sigmoid, "identity": identity}
 """The links that have names."""
 

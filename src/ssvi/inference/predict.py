@@ -11,7 +11,7 @@ from torch import Tensor, nn
 
 from ssvi.inference.compiled import taking_turns
 from ssvi.inference.inputs import SAMPLES, as_tensor, without_samples
-from ssvi.inference.links import Link, linked
+from ssvi.inference.links import Link, linked, one_tensor
 from ssvi.inference.structures import Structure, average, stacked
 from ssvi.inference.thetas import Theta, drawn_thetas, seeded_thetas
 from ssvi.likelihoods import Likelihood
@@ -71,7 +71,9 @@ def predict(
     intervals, or classes with their uncertainties. Without one it is the average of the linked outputs.
     """
     if likelihood is not None:
-        link = "identity"
+        if isinstance(bnn, Mixture):
+            return likelihood.predictive(draw_outputs(bnn, *args, **kwargs))
+        link = one_tensor
     options: dict[str, Any] = {"samples": samples, "link": link, "local": local, "generator": generator}
     drawn = predict_samples(bnn, *args, **options, **kwargs)
     return average(drawn) if likelihood is None else likelihood.predictive(drawn)
@@ -109,11 +111,18 @@ class Mixture(nn.Module):
 
     def each(self, *args: Any, **kwargs: Any) -> Tensor:
         """p(y|x, theta_m) of every network, (members, batch, classes)."""
-        return torch.stack([linked(member(*args, **kwargs), None) for member in self.members])
+        return self._linked(None, *args, **kwargs)
+
+    def each_output(self, *args: Any, **kwargs: Any) -> Tensor:
+        """The output of every network as it is, (members, batch, outputs): for a likelihood, of numbers for example."""
+        return self._linked(one_tensor, *args, **kwargs)
 
     def forward(self, *args: Any, **kwargs: Any) -> Tensor:
         """log p(y|x), (batch, classes): logits whose softmax is the average probability."""
         return self.each(*args, **kwargs).mean(0).log()
+
+    def _linked(self, link: Link, *args: Any, **kwargs: Any) -> Tensor:
+        return torch.stack([linked(member(*args, **kwargs), link) for member in self.members])
 
 
 @torch.no_grad()
@@ -129,6 +138,16 @@ def draw_probabilities(net: nn.Module, *args: Any, samples: int = SAMPLES, seed:
         with in_eval_mode(net):
             return net.each(*args, **kwargs)
     return _drawn(net, args, kwargs, partial(seeded_thetas, net, samples, seed), None)
+
+
+@torch.no_grad()
+def draw_outputs(net: nn.Module, *args: Any, samples: int = SAMPLES, seed: int = 0, **kwargs: Any) -> Tensor:
+    """The outputs for each theta as they are, (samples, batch, outputs), at the thetas of `draw_probabilities`."""
+    _check_samples(samples)
+    if isinstance(net, Mixture):
+        with in_eval_mode(net):
+            return net.each_output(*args, **kwargs)
+    return _drawn(net, args, kwargs, partial(seeded_thetas, net, samples, seed), one_tensor)
 
 
 def _check_samples(samples: int) -> None:

@@ -11,7 +11,7 @@ from .calibration import Reliability, adaptive_ece, ece, marginal_calibration_er
 from .classification import accuracy, brier, entropy, mutual_information, nll, predictive_entropy
 from .predictions import Predictions
 from .ranking import aupr, aurc, auroc, fpr_at_95_tpr, risk_coverage
-from .regression import average, coverage, interval_width, mae, pit_error, pit_histogram, rmse
+from .regression import average, central_coverage, coverage, interval_width, mae, pit_error, pit_histogram, rmse
 from .resampling import bootstrap
 
 __all__ = [
@@ -25,6 +25,7 @@ __all__ = [
     "average",
     "bootstrap",
     "brier",
+    "central_coverage",
     "coverage",
     "ece",
     "entropy",

@@ -62,6 +62,12 @@ def pit_histogram(pit: Tensor, bins: int = PIT_BINS) -> Tensor:
     return torch.bincount(place, minlength=bins).double() / len(values)
 
 
+def central_coverage(pit: Tensor, levels: Tensor) -> Tensor:
+    """The coverage of the central interval of each level, 1/n sum_i 1[|2 pit_i - 1| <= level]; shape of `levels`."""
+    depth = (2 * sorted_pit(pit)[0] - 1).abs().sort().values
+    return torch.searchsorted(depth, checked_tensor(levels, "levels").double(), right=True).double() / len(depth)
+
+
 # ---- one number per example, for averages and their resamples --------------------------------------------------------
 
 

@@ -6,6 +6,7 @@ them together by `notebook(...)`, which adds the style sheet `style()` once.
 
 from ssvi.plotting.charts import TALL, Curve, Histogram, ReliabilityBins, curves, histograms, reliability
 from ssvi.plotting.html import Cell, HasHTML, Table, element, notebook, style
+from ssvi.plotting.numbers import coverage, pit
 from ssvi.plotting.rows import Bar, Dot, IntervalRow, bars, dots, intervals
 from ssvi.plotting.scale import Scale, linear, log, percent, short
 from ssvi.plotting.svg import Drawing, Series, sign, swatch
@@ -25,6 +26,7 @@ __all__ = [
     "Series",
     "Table",
     "bars",
+    "coverage",
     "curves",
     "dots",
     "element",
@@ -34,6 +36,7 @@ __all__ = [
     "log",
     "notebook",
     "percent",
+    "pit",
     "reliability",
     "short",
     "sign",
