@@ -63,7 +63,7 @@ class FinishedRun:
         """The name of the run folder."""
         return self.folder.path.resolve().name
 
-    @property
+    @cached_property
     def about(self) -> ModelAbout:
         """What is known of the images; an error where the network sees none."""
         if self.table is not None:

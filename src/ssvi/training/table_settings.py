@@ -15,8 +15,9 @@ OF_IMAGES = ("size", "fit", "channels", "augment")
 
 
 def is_table(data: str, target: str) -> bool:
-    """Whether the data are a table: by the name of the file, or because a column is to be predicted."""
-    return bool(target) or Path(data).suffix.lower() in SUFFIXES
+    """Whether the data are a table, by the name of the file; a `.npz` file is one if a column of it is to be predicted."""
+    suffix = Path(data).suffix.lower()
+    return suffix in SUFFIXES or (suffix == ".npz" and bool(target))
 
 
 def check_kind(values: Mapping[str, Any], common: Mapping[str, Field[Any]]) -> None:

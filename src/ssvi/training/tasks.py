@@ -13,7 +13,7 @@ from pathlib import Path
 from torch import nn
 
 from ssvi.data import Batches, DataSet, TrainingData
-from ssvi.data.tables import TableData, describe
+from ssvi.data.tables import Preprocessing, TableData, describe
 from ssvi.inference.evaluate import Evaluation, NumberEvaluation, evaluate
 from ssvi.likelihoods import Categorical, Likelihood
 from ssvi.nn.models import image_size
@@ -22,7 +22,7 @@ from ssvi.training.likelihood_names import likelihood_of
 from ssvi.training.model_header import ModelAbout
 from ssvi.training.networks import network_for_images, network_for_rows
 from ssvi.training.recipe import Recipe
-from ssvi.training.records import to_plain
+from ssvi.training.records import from_plain, to_plain
 from ssvi.training.run_folder import RunError, RunFolder
 
 FILE = "table.json"
@@ -160,7 +160,8 @@ class TableTask(Task):
 
     def check(self, folder: RunFolder) -> None:
         """The table must still give what was learnt of it: else weights would meet other means and other rows."""
-        if (file := folder.path / FILE).is_file() and json.loads(file.read_text()) != to_plain(self.table.learnt):
+        file = folder.path / FILE
+        if file.is_file() and from_plain(Preprocessing, json.loads(file.read_text())) != self.table.learnt:
             raise RunError(f"{self.recipe.data} has changed since {folder.path} was begun: give it back, or start anew")
 
 
