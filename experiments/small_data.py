@@ -24,7 +24,7 @@ from small.sine import sine_task
 from small.tables import table
 from small.task import Task
 from small.training import Settings
-from small.uci import FOLDERS, uci_task
+from small.uci import EPOCHS, uci_task
 from ssvi import comparison
 from ssvi.cli.options import values_of
 from ssvi.cli.progress import bar
@@ -33,7 +33,7 @@ from ssvi.comparison.page import between_markers, markdown
 from ssvi.data import DataError, default_folder
 from ssvi.training.machine import this_machine
 
-NAMES = ("digits-800", "digits-150", "sine", *FOLDERS)
+NAMES = ("digits-800", "digits-150", "sine", *EPOCHS)
 NOTE = (
     f"Defaults of the library, {SAMPLES} samples of theta, against plain training of the same (dense) network, tuned on "
     "examples held out of its training set; experiments/README.md has the details. Last column: the difference of the "
@@ -101,7 +101,7 @@ def _assignment(change: str) -> tuple[str, Any]:
 def _task(name: str, data_dir: Path) -> Task:
     if name not in NAMES:
         raise click.BadParameter(f"{name!r} is unknown: take some of {', '.join(NAMES)}", param_hint="--tasks")
-    if name in FOLDERS:
+    if name in EPOCHS:
         return uci_task(name, data_dir)
     return sine_task() if name == "sine" else digits_task(int(name.removeprefix("digits-")))
 

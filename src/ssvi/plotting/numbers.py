@@ -17,7 +17,7 @@ def pit(drawn: Sequence[Histogram]) -> Drawing:
     shares = Scale(0.0, min(1.0, 1.1 * top), label=percent)
     axes = Axes(
         Scale(0.0, 1.0), shares, title="histogram of the probability integral transform",
-        x_label="F(y): low means that the true number was lower than predicted", y_label="share of examples",
+        x_label="predicted probability of a lower number", y_label="share of examples",
     )  # fmt: skip
     for histogram in drawn:
         axes.steps(histogram.series, edges, histogram.shares, "area" if histogram.filled else "outline")

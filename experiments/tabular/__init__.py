@@ -1,0 +1,1 @@
+"""Parts of `experiments/uci.py`: who takes part, what was published, the records of the runs, the table."""

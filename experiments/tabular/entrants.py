@@ -1,0 +1,94 @@
+"""Who takes part: our estimator with its defaults at several densities, plain training, and an ensemble of five."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import numpy as np
+import torch
+from ssvi.estimators.pace import default_epochs
+from torch import nn
+
+import ssvi
+from small.regression import WithNoise, gaussian_nll
+from small.task import Examples, Problem, Task
+from small.training import Batches, train_plain, tune_plain
+from ssvi.likelihoods import Gaussian, NumberPrediction
+
+HIDDEN = (50,)
+"""The network of the literature: one hidden layer of 50 units."""
+BATCH = 32
+SAMPLES = 50
+"""Draws of theta that a prediction of ours averages."""
+MEMBERS = 5
+
+Fit = Callable[[Examples, int], Callable[[torch.Tensor], NumberPrediction]]
+"""(training examples in the units of the data, seed) -> x -> the prediction of y."""
+
+
+@dataclass(frozen=True)
+class Entrant:
+    """A name in the table, and how it learns."""
+
+    name: str
+    fit: Fit
+
+
+def entrants(densities: Sequence[float]) -> list[Entrant]:
+    """All of them, in the order of the table."""
+    sparse = [Entrant(f"SSVI, density {d:g}", partial(_fit_ours, density=d, hidden=HIDDEN)) for d in densities]
+    own = Entrant("SSVI, all defaults", _fit_ours)
+    return [*sparse, own, Entrant("plain training", partial(_fit_plain, members=1)), Entrant(
+        f"ensemble of {MEMBERS}", partial(_fit_plain, members=MEMBERS))]  # fmt: skip
+
+
+def _fit_ours(train: Examples, seed: int, **arguments: object) -> Callable[[torch.Tensor], NumberPrediction]:
+    """`SSVIRegressor` with its defaults."""
+    regressor = ssvi.SSVIRegressor(samples=SAMPLES, random_state=seed, **arguments)
+    regressor.fit(train.x.numpy(), train.y.numpy())
+    return lambda x: regressor.predict_distribution(x.numpy())
+
+
+def _fit_plain(train: Examples, seed: int, members: int) -> Callable[[torch.Tensor], NumberPrediction]:
+    """Plain training by Adam, tuned on a fifth of the training examples; an ensemble has that many starts."""
+    x_mean, x_std, y_mean, y_std = _moments(train)
+    scaled = Examples(((train.x - x_mean) / x_std).float(), ((train.y - y_mean) / y_std).float())
+    problem = Problem(scaled, partial(_network, train.x.shape[1]), gaussian_nll, evaluate=lambda predict: {})
+    task = Task("", draw=lambda *_: problem, epochs=0, batch_size=BATCH, optimizer="Adam")
+    epochs = default_epochs(max(1, len(train) // BATCH))
+    chosen = tune_plain(problem, task, epochs, seed)
+    nets = []
+    for member in range(members):
+        torch.manual_seed(1000 * seed + member)
+        nets.append(train_plain(problem.network(), gaussian_nll, Batches(scaled, BATCH, epochs), chosen))
+
+    @torch.no_grad()
+    def predict(x: torch.Tensor) -> NumberPrediction:
+        outputs = torch.stack([net(((x - x_mean) / x_std).float()) for net in nets])
+        return Gaussian().predictive(outputs).scaled(float(y_std), float(y_mean))
+
+    return predict
+
+
+def _network(inputs: int) -> nn.Module:
+    return WithNoise(nn.Sequential(nn.Linear(inputs, HIDDEN[0]), nn.ReLU(), nn.Linear(HIDDEN[0], 1)))
+
+
+def _moments(train: Examples) -> tuple[torch.Tensor, ...]:
+    """Mean and standard deviation of the inputs and of the targets; a constant column has nothing to scale."""
+    x_std, y_std = (values.std(0, correction=0) for values in (train.x, train.y))
+    return train.x.mean(0), torch.where(x_std > 0, x_std, 1.0), train.y.mean(), y_std
+
+
+def scores(prediction: NumberPrediction, y: torch.Tensor) -> dict[str, float]:
+    """RMSE, log-likelihood of the mixture, and the share of the targets in the 90 % interval."""
+    low, high = prediction.interval(0.9)
+    log_likelihood = float(prediction.log_prob(y).mean())
+    return {
+        "rmse": float((prediction.mean - y).square().mean().sqrt()),
+        "log_likelihood": log_likelihood if math.isfinite(log_likelihood) else -np.inf,
+        "coverage": float(((low <= y) & (y <= high)).double().mean()),
+    }

@@ -1,0 +1,114 @@
+"""UCI regression, 20 standard splits: `SSVIRegressor` with its defaults, beside plain training and what was published.
+
+    python experiments/uci.py run --out FOLDER --data-dir UCI       # resumable; several processes may share a folder
+    python experiments/uci.py table --out FOLDER --write docs/results.md
+
+The README in this folder tells how both sides are trained.
+"""
+
+from __future__ import annotations
+
+import shlex
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import click
+import torch
+
+from small.task import Examples
+from small.uci import FOLDERS, read_split
+from ssvi import comparison
+from ssvi.cli.options import values_of
+from ssvi.cli.progress import bar
+from ssvi.cli.tables import grid, show
+from ssvi.comparison.page import between_markers, markdown
+from ssvi.data import DataError, default_folder
+from ssvi.training.machine import this_machine
+from tabular.entrants import Entrant, entrants, scores
+from tabular.records import Record, append, read
+from tabular.tables import table, verdict
+
+DENSITIES = (1.0, 0.5, 0.1)
+FILE = "records.jsonl"
+
+out_option = click.option("--out", type=click.Path(path_type=Path), required=True, help="folder of the records")
+data_option = click.option("--data", default=",".join(FOLDERS), show_default=True, metavar="A,B,...", help="data sets")
+
+
+@click.group()
+def main() -> None:
+    """UCI regression with uncertainty."""
+
+
+@main.command("run")
+@out_option
+@data_option
+@click.option("--splits", default=",".join(map(str, range(20))), show_default=True, metavar="A,B,...", help="which")
+@click.option("--validation", is_flag=True, help="evaluate on a fifth of the training part, for choosing defaults")
+@click.option("--data-dir", type=click.Path(path_type=Path), help="folder that has the UCI data")
+def run_command(out: Path, data: str, splits: str, validation: bool, data_dir: Path | None) -> None:
+    """Train and evaluate every entrant on every split that the folder does not have yet."""
+    torch.set_num_threads(1)
+    out.mkdir(parents=True, exist_ok=True)
+    names = _names(data)
+    chosen = values_of("--splits", splits, int, "numbers from 0 to 19")
+    planned = [(name, split, entrant) for split in chosen for name in names for entrant in entrants(DENSITIES)]
+    done = {record.key for record in read(out / FILE)}
+    missing = [(name, split, entrant) for name, split, entrant in planned if (name, split, entrant.name) not in done]
+    try:
+        for name, split, entrant in bar(missing, "training"):
+            train, test = read_split(name, data_dir or default_folder(), split, validation)
+            append(out / FILE, _carry_out(name, split, entrant, train, test))
+    except DataError as error:
+        raise click.ClickException(str(error)) from error
+
+
+def _carry_out(name: str, split: int, entrant: Entrant, train: Examples, test: Examples) -> Record:
+    start = time.perf_counter()
+    predict = entrant.fit(train, split)
+    seconds = time.perf_counter() - start
+    return Record(name, split, entrant.name, **scores(predict(test.x), test.y), seconds=seconds)
+
+
+@main.command("table")
+@out_option
+@data_option
+@click.option("--write", type=click.Path(path_type=Path), help="also put the tables into this Markdown page")
+@click.option("--json", "as_json", is_flag=True, help="print every number of every run as JSON, unrounded")
+def table_command(out: Path, data: str, write: Path | None, as_json: bool) -> None:
+    """The tables of what was run."""
+    records, order = read(out / FILE), [entrant.name for entrant in entrants(DENSITIES)]
+    names = [name for name in _names(data) if any(record.data == name for record in records)]
+    tables = [table(name, records, order) for name in names]
+    show({"runs": records}, as_json, lambda: [*(grid(*each) for each in tables), verdict(names, records)])
+    if write is not None:
+        comparison.write_section(write, "uci", between_markers("uci", _section(tables, verdict(names, records))))
+        click.echo(f"tables: {write}", err=True)
+
+
+def _names(data: str) -> list[str]:
+    names = values_of("--data", data, str, ", ".join(FOLDERS))
+    if unknown := [name for name in names if name not in FOLDERS]:
+        raise click.BadParameter(f"{', '.join(unknown)}: take some of {', '.join(FOLDERS)}", param_hint="--data")
+    return names
+
+
+def _section(tables: Sequence[comparison.Table], summary: str) -> str:
+    """The tables as Markdown, with what made them."""
+    machine = this_machine()
+    command = (
+        f"python experiments/uci.py run --out runs/uci\n{shlex.join(['python', 'experiments/uci.py', *sys.argv[1:]])}"
+    )
+    made = f"{time.strftime('%Y-%m-%d')}, {machine.processor}, one thread, torch {machine.torch}."
+    note = (
+        "Our rows: mean ± standard error over the splits, defaults of `SSVIRegressor`, 50 samples of theta; published rows "
+        "as their papers have them (MC-dropout and the deep ensemble with standard deviations). Seconds to train: the median, "
+        "beside other work. experiments/README.md has the details."
+    )
+    return f"## UCI regression\n\n```\n{command}\n```\n\n{made} {note}\n\n{summary}\n{''.join(map(markdown, tables))}"
+
+
+if __name__ == "__main__":
+    main()
