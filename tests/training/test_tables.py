@@ -113,7 +113,7 @@ def test_the_header_has_the_columns_and_no_pickle():
 
 def test_a_network_of_ones_own(tmp_path):
     run = start(recipe(model="ssvi.nn.row_models:shallow_table", width=7), tmp_path / "run")
-    assert [tuple(p.shape) for p in task_of(run.recipe).network().net.parameters()][0] == (7, 6)
+    assert next(task_of(run.recipe).network().net.parameters()).shape == (7, 6)
 
 
 WRONG = {

@@ -21,8 +21,7 @@ from ssvi.evaluation.table_answers import (
     NumberThreshold,
     answer_classes,
     answer_numbers,
-    class_threshold,
-    number_threshold,
+    table_threshold,
 )
 from ssvi.evaluation.table_run import TableRun
 from ssvi.training.records import to_plain, without_defaults
@@ -43,19 +42,24 @@ def predict_table(
     x, notes = run.read(path)
     for line in notes:
         click.echo(line, err=True)
+    chosen = _threshold(run, limit, samples, seed)
     answers: Answers
-    chosen: NumberThreshold | Threshold
-    if run.learnt.target.is_number:
-        chosen = NumberThreshold(limit) if limit is not None else number_threshold(run, samples, seed, bar)
-        answers, limit = answer_numbers(run, x, chosen.std, level, samples, seed, bar), chosen.std
+    if isinstance(chosen, NumberThreshold):
+        limit, answers = chosen.std, answer_numbers(run, x, chosen.std, level, samples, seed, bar)
     else:
-        chosen = Threshold(limit) if limit is not None else class_threshold(run, samples, seed, bar)
-        answers, limit = answer_classes(run, x, chosen.entropy, samples, seed, bar), chosen.entropy
+        limit, answers = chosen.entropy, answer_classes(run, x, chosen.entropy, samples, seed, bar)
     rows = [_plain(answer) for answer in answers]
     if out is not None:
         write(out, rows)
     result = {"threshold": without_defaults(chosen), **({"out": str(out)} if out else {"answers": rows})}
     show(result, as_json, lambda: _tables(run, rows, limit, level, out))
+
+
+def _threshold(run: TableRun, limit: float | None, samples: int, seed: int) -> NumberThreshold | Threshold:
+    """The one that is given, or that of the run."""
+    if limit is None:
+        return table_threshold(run, samples, seed)
+    return NumberThreshold(limit) if run.learnt.target.is_number else Threshold(limit)
 
 
 def write(out: Path, rows: list[dict[str, Any]]) -> None:

@@ -16,6 +16,9 @@ from rich.console import Console
 from ssvi.cli.options import DEFAULT_RECIPE, data_dir_option, recipe_flags, resolve
 from ssvi.cli.progress import json_lines, silence, training_bar
 from ssvi.cli.tables import two_columns
+from ssvi.evaluation import FinishedRun
+from ssvi.evaluation.table_answers import table_threshold
+from ssvi.evaluation.table_run import TableRun
 from ssvi.inference import distributed
 from ssvi.kernels.native.allocator import tune_malloc
 from ssvi.training.progress import EpochLine
@@ -119,6 +122,8 @@ def _end(run: Run, as_json: bool) -> None:
         )
         sys.exit(130)
     evaluation = finish(run)
+    if run.recipe.is_table:  # so that `ssvi predict` does not need the table of the training
+        table_threshold(TableRun(FinishedRun(folder)), run.recipe.samples, seed=0)
     result = asdict(evaluation) if evaluation else {}
     if as_json:
         click.echo(json.dumps({"run": str(folder), "result": result}))

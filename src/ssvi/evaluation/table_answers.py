@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 from torch import Tensor
 
+from ssvi.data.tables import Rows
 from ssvi.evaluation import decisions
 from ssvi.evaluation.decisions import ANSWERED, FILE, Threshold
 from ssvi.evaluation.finished_run import Track, quiet
@@ -64,22 +65,31 @@ class ClassAnswer:
     """False where the answer is "don't know"."""
 
 
-def number_threshold(run: TableRun, samples: int, seed: int, track: Track = quiet) -> NumberThreshold:
-    """The threshold of a run, and what it does on the rows for validation; stored in the run folder once chosen."""
-    stored = run.run.read(NumberThreshold, FILE, lambda record: (record.asked, record.seed) == (samples, seed))
+def table_threshold(run: TableRun, samples: int, seed: int) -> NumberThreshold | Threshold:
+    """The threshold of a run, and what it does on the rows for validation; stored in the run folder once chosen.
+
+    It is None where the run has no rows for validation: then nothing is refused.
+    """
+    kind = NumberThreshold if run.learnt.target.is_number else Threshold
+    stored = run.run.read(kind, FILE, lambda record: (record.asked, record.seed) == (samples, seed))
     if stored is not None:
         return stored
-    chosen = NumberThreshold(None)
-    if run.run.recipe.validation and len(run.validation):
-        chosen = choose(run, samples, seed)
+    chosen = kind(None)
+    if run.run.recipe.validation and len(rows := run.validation):
+        of_classes = not run.learnt.target.is_number
+        chosen = _of_classes(run, rows, samples, seed) if of_classes else _of_numbers(run, rows, samples, seed)
     chosen = replace(chosen, asked=samples, seed=seed)
     run.run.write(FILE, chosen)
     return chosen
 
 
-def choose(run: TableRun, samples: int, seed: int) -> NumberThreshold:
+def _of_classes(run: TableRun, rows: Rows, samples: int, seed: int) -> Threshold:
+    return decisions.choose(replace(run.classes(rows.x, samples, seed), labels=rows.y))
+
+
+def _of_numbers(run: TableRun, rows: Rows, samples: int, seed: int) -> NumberThreshold:
     """The 95 % quantile of the standard deviations, an observed value, so that it is itself still answered."""
-    target, rows = run.learnt.target, run.validation
+    target = run.learnt.target
     prediction = run.numbers(rows.x, samples, seed)
     limit = prediction.std.quantile(ANSWERED, interpolation="higher").item()
     answered = prediction.std <= limit
@@ -91,19 +101,6 @@ def choose(run: TableRun, samples: int, seed: int) -> NumberThreshold:
         rmse_of_answered=squares[answered].mean().sqrt().item(),
         rmse=squares.mean().sqrt().item(),
     )
-
-
-def class_threshold(run: TableRun, samples: int, seed: int, track: Track = quiet) -> Threshold:
-    """The same for classes: the 95 % quantile of the entropies of right answers."""
-    stored = run.run.read(Threshold, FILE, lambda record: (record.asked, record.seed) == (samples, seed))
-    if stored is not None:
-        return stored
-    chosen = Threshold(None)
-    if run.run.recipe.validation and len(rows := run.validation):
-        chosen = decisions.choose(replace(run.classes(rows.x, samples, seed), labels=rows.y))
-    chosen = replace(chosen, asked=samples, seed=seed)
-    run.run.write(FILE, chosen)
-    return chosen
 
 
 def answer_numbers(
