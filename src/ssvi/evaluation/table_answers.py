@@ -70,14 +70,17 @@ def table_threshold(run: TableRun, samples: int, seed: int) -> NumberThreshold |
 
     It is None where the run has no rows for validation: then nothing is refused.
     """
-    kind = NumberThreshold if run.learnt.target.is_number else Threshold
-    stored = run.run.read(kind, FILE, lambda record: (record.asked, record.seed) == (samples, seed))
+    is_number = run.learnt.target.is_number
+
+    def fits(record: NumberThreshold | Threshold) -> bool:
+        return (record.asked, record.seed) == (samples, seed)
+
+    stored = run.run.read(NumberThreshold, FILE, fits) if is_number else run.run.read(Threshold, FILE, fits)
     if stored is not None:
         return stored
-    chosen = kind(None)
+    chosen: NumberThreshold | Threshold = NumberThreshold(None) if is_number else Threshold(None)
     if run.run.recipe.validation and len(rows := run.validation):
-        of_classes = not run.learnt.target.is_number
-        chosen = _of_classes(run, rows, samples, seed) if of_classes else _of_numbers(run, rows, samples, seed)
+        chosen = _of_numbers(run, rows, samples, seed) if is_number else _of_classes(run, rows, samples, seed)
     chosen = replace(chosen, asked=samples, seed=seed)
     run.run.write(FILE, chosen)
     return chosen

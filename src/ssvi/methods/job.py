@@ -134,6 +134,12 @@ class Training(Generic[S_co]):
         """Whether a step has one theta for the batch, which halves its arithmetic (`flops.training`)."""
         return isinstance(self.optimizer, IVON)
 
+    @property
+    def clipped(self) -> list[nn.Parameter]:
+        """The parameters whose gradients `clip` bounds: all but those of natural gradients, which have `clip_radius`."""
+        groups = [group for group in self.optimizer.param_groups if group.get("kind") != "mu"]
+        return [parameter for group in groups for parameter in group["params"]]
+
     def state_dict(self) -> dict[str, Any]:
         """The states, by part."""
         return {name: part.state_dict() for name, part in self._stateful.items()}

@@ -79,6 +79,9 @@ class Recipe:
     batch_size: int = setting(64, "examples per step", at_least(1))
     lr: float = setting(methods.about("ssvi").lr, "learning rate, if not that of the method", POSITIVE)
     per_epoch: bool = setting(False, "change the learning rate and beta once per epoch and not every step")
+    clip: float = setting(
+        0.0, "largest norm of the gradients of a step, by natural gradients of the biases alone; 0: any", at_least(0)
+    )
     samples: int = setting(5, "samples of theta in the final evaluation", at_least(1))
     batchnorm_batches: int = setting(
         8,

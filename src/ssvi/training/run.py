@@ -119,6 +119,8 @@ class Run:
             if not torch.isfinite(loss):
                 raise TrainingError(f"loss={loss.item()} at step {self.progress.step}: lower lr or sigma_init")
             loss.backward()
+        if self.recipe.clip:
+            nn.utils.clip_grad_norm_(training.clipped, self.recipe.clip)
         if not training.after_step.replaces_step():
             training.optimizer.step()
         training.scheduler.step()
