@@ -148,3 +148,21 @@ def test_nothing_is_left_behind_by_a_bad_table(tmp_path):
     with pytest.raises(DataError, match="inf in row 2"):
         start(recipe(data=str(table), ignore=()), tmp_path / "run")
     assert not (tmp_path / "run").exists()
+
+
+@pytest.mark.parametrize("method", ["deterministic", "ssvi"])
+def test_clip_bounds_the_gradients(method, tmp_path):
+    """By natural gradients only biases and the noise are bounded: the curvature needs the gradients of theta as they are."""
+    run = start(recipe(method, clip=1e-3), tmp_path / "run")
+    natural, rest = [], []
+
+    def keep(*_):
+        for name, parameter in run.net.named_parameters():
+            if parameter.grad is not None:
+                (natural if name.endswith(".mu") else rest).append(parameter.grad.flatten().clone())
+
+    run.training.optimizer.register_step_pre_hook(keep)
+    run.step(run.data.train.x[:32], run.data.train.y[:32])
+    assert torch.cat(rest).norm().item() == pytest.approx(1e-3, rel=1e-3)
+    assert bool(natural) == (method == "ssvi")
+    assert not natural or torch.cat(natural).norm() > 0.01
