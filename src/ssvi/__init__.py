@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ssvi import allocation, baselines, criteria, flops, kernels, likelihoods, metrics, schedules
+    from ssvi.estimators import SSVIClassifier, SSVIRegressor
     from ssvi.evaluation.loaded_run import LoadedRun, load_run
     from ssvi.hub import from_pretrained, push_to_hub, save_pretrained
     from ssvi.inference.evaluate import Evaluation, NumberEvaluation, evaluate
@@ -38,6 +39,8 @@ __all__ = [
     "LoadedRun",
     "Move",
     "NumberEvaluation",
+    "SSVIClassifier",
+    "SSVIRegressor",
     "Subspace",
     "TrainingWarning",
     "Update",
@@ -71,6 +74,7 @@ __all__ = [
 ]
 
 _HOME = {
+    "estimators": ("SSVIClassifier", "SSVIRegressor"),
     "evaluation.loaded_run": ("LoadedRun", "load_run"),
     "hub": ("from_pretrained", "push_to_hub", "save_pretrained"),
     "inference.ivon": ("IVON",),
