@@ -5,28 +5,30 @@ The three differ in the images: the test images of the run, those of other data 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import click
 from rich.table import Table
 
-from ssvi.cli.options import level_option, max_error_option, open_run, run_argument, run_options
+from ssvi.cli.evaluation_tables import class_tables, number_tables
+from ssvi.cli.options import level_option, max_error_option, open_run, refuse, run_argument, run_options, samples_of
 from ssvi.cli.progress import bar
 from ssvi.cli.tables import grid, show
 from ssvi.evaluation import (
     DecisionSettings,
+    FinishedRun,
+    TableRun,
     evaluate_corruption,
     evaluate_ood,
     evaluate_run,
+    evaluate_table,
     read_costs,
-    wording,
 )
-from ssvi.evaluation.decision_wording import NO_VALIDATION, decision_rows
+from ssvi.evaluation.number_results import NumberRunEvaluation
 from ssvi.evaluation.ood import file_name
 from ssvi.evaluation.promises import DEFAULT
-from ssvi.evaluation.results import CorruptionResult, Cost, Estimate, OODResult, RunEvaluation
-from ssvi.evaluation.wording import METRIC, RANKING, interval, number
+from ssvi.evaluation.results import CorruptionResult, Estimate, OODResult, RunEvaluation
+from ssvi.evaluation.wording import METRIC, RANKING, number
 from ssvi.training.records import without_defaults
 
 
@@ -39,21 +41,40 @@ from ssvi.training.records import without_defaults
     help="what each action costs in each class: the first line names the actions, each other line a class and its costs",
 )  # fmt: skip
 @run_options
+@click.pass_context
 def evaluate_command(
-    run: Path, level: float, max_error: float, costs: Path | None, samples: int, seed: int, data_dir: Path | None,
-    threads: int | None, device: str, as_json: bool,
+    context: click.Context, run: Path, level: float, max_error: float, costs: Path | None, samples: int, seed: int,
+    data_dir: Path | None, threads: int | None, device: str, as_json: bool,
 ) -> None:  # fmt: skip
-    """Quality of the predictions of RUN on its test images, with intervals; and what the network costs.
+    """Quality of the predictions of RUN on its test images or rows, with intervals; and what the network costs.
 
     The validation images of RUN choose a temperature, sets of classes and a threshold for "don't know"; the test images
     show whether what they promise is kept. The result is stored in RUN as evaluation.json.
+
+    Of a RUN on a table, the validation rows make intervals that hold a number with a probability of --level; --samples is by
+    default that of the recipe.
     """
     finished = open_run(run, data_dir, threads, device)
+    if finished.table is not None and finished.table.target.is_number:
+        refuse(context, ("costs", "max_error"), "is for classes, but this run predicts a number")
     matrix = None if costs is None else read_costs(costs, finished.classes)
-    evaluation = evaluate_run(finished, samples, seed, bar, DecisionSettings(level, max_error, matrix))
+    settings = DecisionSettings(level, max_error, matrix)
+    evaluation = _evaluate(finished, samples_of(context, finished, samples), seed, settings)
     finished.write("evaluation.json", evaluation)
-    tables = [_quality(str(run), evaluation), *_decisions(evaluation), _cost(evaluation.cost)]
+    things = "images" if finished.table is None else "rows"
+    if isinstance(evaluation, NumberRunEvaluation):
+        tables = number_tables(str(run), evaluation)
+    else:
+        tables = class_tables(str(run), evaluation, things)
     show(without_defaults(evaluation), as_json, lambda: tables)
+
+
+def _evaluate(
+    finished: FinishedRun, samples: int, seed: int, settings: DecisionSettings
+) -> RunEvaluation | NumberRunEvaluation:
+    if finished.table is None:
+        return evaluate_run(finished, samples, seed, bar, settings)
+    return evaluate_table(TableRun(finished), samples, seed, bar, settings)
 
 
 @click.command("ood")
@@ -101,40 +122,6 @@ def corrupt_command(
     )
     finished.write("corruption.json", result)
     show(without_defaults(result), as_json, lambda: [_by_severity(str(run), result)])
-
-
-def _quality(run: str, evaluation: RunEvaluation) -> Table:
-    samples = f"{evaluation.samples} samples" if evaluation.samples > 1 else "1 output"
-    rows = [
-        (METRIC[key], number(key, estimate.value), interval(key, estimate), number(key, evaluation.at_mean[key]))
-        for key, estimate in evaluation.metrics.items()
-    ]
-    title = f"{run}: {evaluation.examples:,} test images of {evaluation.data}"
-    return grid(title, ("", samples, "95 % interval", evaluation.point), rows)
-
-
-def _decisions(evaluation: RunEvaluation) -> Iterator[Table | str]:
-    decisions, rows = evaluation.decisions, decision_rows(evaluation)
-    if rows:
-        title = f"decisions, chosen on {decisions.validation_images:,} validation images" if decisions else "decisions"
-        yield grid(title, ("", "test images", ""), [(row.name, row.found, row.beside) for row in rows])
-    if decisions is None:
-        yield NO_VALIDATION
-
-
-def _cost(cost: Cost) -> Table:
-    rows = [_against_dense_vi(cost, key) for key in wording.COST]
-    rows.append(("bytes on disk", wording.count(cost.disk_bytes), "", ""))
-    rows.append(("sparsity of the sparse layers", f"{cost.sparsity:.2%}", "0.00%", ""))
-    rows.append((f"sparsity of all layers (unit: {cost.unit})", f"{cost.sparsity_of_all:.2%}", "0.00%", ""))
-    rows.append(("time to train", wording.duration(cost.training_seconds), "", ""))
-    rows.append(("peak memory of training", wording.count(cost.peak_memory_bytes), "", ""))
-    return grid("cost", ("", "this network", "dense VI", ""), rows)
-
-
-def _against_dense_vi(cost: Cost, key: str) -> tuple[str, ...]:
-    own, dense = getattr(cost, key), wording.dense_vi(cost, key)
-    return wording.COST[key], wording.count(own), wording.count(dense), wording.times_less(dense, own)
 
 
 def _rankings(run: str, result: OODResult) -> Table:

@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 import click
 import torch
+from click.core import ParameterSource
 
 from ssvi import methods
 from ssvi.data.tables import NPZ_TARGET, is_table
@@ -43,7 +44,7 @@ device_option = click.option(
 _PROBABILITY = click.FloatRange(0, 1, min_open=True, max_open=True)
 level_option = click.option(
     "--level", type=_PROBABILITY, default=0.9, show_default=True,
-    help="share of images whose true class is in the set of classes that an image gets",
+    help="promised share of true classes in the set of an image or row, or of true numbers in the interval of a row",
 )  # fmt: skip
 run_argument = click.argument("run", type=click.Path(path_type=Path))
 
@@ -72,6 +73,19 @@ def open_run(path: Path, data_dir: Path | None = None, threads: int | None = Non
     if count := threads or run.recipe.threads:
         torch.set_num_threads(count)
     return run
+
+
+def samples_of(context: click.Context, run: FinishedRun, samples: int) -> int:
+    """`--samples`; where it is not given, a run on a table has as many as its recipe says."""
+    given = context.get_parameter_source("samples") is not ParameterSource.DEFAULT
+    return samples if given or run.table is None else run.recipe.samples
+
+
+def refuse(context: click.Context, names: Collection[str], reason: str) -> None:
+    """An error where one of these options was given."""
+    for name in names:
+        if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+            raise click.UsageError(f"--{name.replace('_', '-')} {reason}: leave it out")
 
 
 def recipe_flags(without: Collection[str] = ()) -> Decorator:

@@ -12,16 +12,20 @@ from ssvi.evaluation.layers import agreement, layer_rows
 from ssvi.evaluation.ood import evaluate_ood
 from ssvi.evaluation.promises import DecisionSettings
 from ssvi.evaluation.quality import evaluate_run
+from ssvi.evaluation.table_quality import evaluate_table
+from ssvi.evaluation.table_run import TableRun
 from ssvi.evaluation.thresholds import threshold
 
 __all__ = [
     "DecisionSettings",
     "FinishedRun",
+    "TableRun",
     "agreement",
     "answer",
     "evaluate_corruption",
     "evaluate_ood",
     "evaluate_run",
+    "evaluate_table",
     "layer_rows",
     "read_costs",
     "threshold",

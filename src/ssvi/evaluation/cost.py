@@ -32,7 +32,7 @@ def cost(run: FinishedRun, samples: int) -> Cost:
     """Weights, bytes, FLOPs and seconds of a run."""
     epochs = run.folder.metrics()
     device = next(run.net.parameters()).device
-    x = torch.zeros(1, *run.about.shape, device=device)
+    x = torch.zeros(1, *run.input_shape, device=device)
     network = last_network(run.net)
     layers = flops.per_layer(network, x)
     steps = run.recipe.epochs * (epochs[-1].step // len(epochs)) if epochs else 0  # of one network

@@ -8,9 +8,12 @@ from ssvi.evaluation.decision_results import CostQuality, DecisionQuality, SetQu
 from ssvi.evaluation.results import RunEvaluation
 from ssvi.evaluation.wording import METRIC, number
 
-NO_VALIDATION = (
-    "No validation images, so no temperature, no sets and no promised error rate: train with --validation 0.1."
-)
+
+def no_validation(things: str = "images") -> str:
+    """Why there are no decisions."""
+    return (
+        f"No validation {things}, so no temperature, no sets and no promised error rate: train with --validation 0.1."
+    )
 
 
 @dataclass(frozen=True)
@@ -22,10 +25,15 @@ class DecisionRow:
     beside: str = ""
 
 
-def decision_rows(evaluation: RunEvaluation) -> list[DecisionRow]:
-    """All rows of a run; without validation images only those of costs, and without costs none."""
+def decision_rows(evaluation: RunEvaluation, things: str = "images") -> list[DecisionRow]:
+    """All rows of a run; without validation images only those of costs, and without costs none.
+
+    `things` names what is answered: "images", or "rows" of a table.
+    """
     decisions, costs = evaluation.decisions, evaluation.action_costs
-    rows = [*_scaled(evaluation, decisions), *_sets(decisions.sets), *_answers(decisions)] if decisions else []
+    rows = []
+    if decisions:
+        rows = [*_scaled(evaluation, decisions), *_sets(decisions.sets, things), *_answers(decisions, things)]
     return rows + (_costs(costs) if costs else [])
 
 
@@ -45,10 +53,10 @@ def _scaled(evaluation: RunEvaluation, decisions: DecisionQuality) -> list[Decis
     return rows
 
 
-def _sets(sets: SetQuality) -> list[DecisionRow]:
+def _sets(sets: SetQuality, things: str) -> list[DecisionRow]:
     covered = f"{sets.coverage:.2%} ({sets.coverage_low:.2%} to {sets.coverage_high:.2%})"
     if sets.threshold is None:
-        return [DecisionRow("true class in its set", covered, "all classes: too few validation images")]
+        return [DecisionRow("true class in its set", covered, f"all classes: too few validation {things}")]
     return [
         DecisionRow("true class in its set", covered, f"promised at least {_percent(sets.level)}"),
         DecisionRow("classes in a set, mean", f"{sets.mean_size:.2f}"),
@@ -56,27 +64,24 @@ def _sets(sets: SetQuality) -> list[DecisionRow]:
     ]
 
 
-def _answers(decisions: DecisionQuality) -> list[DecisionRow]:
+def _answers(decisions: DecisionQuality, things: str) -> list[DecisionRow]:
     answers = decisions.answers
     name, promised = "errors among the answers", f"promised at most {_percent(answers.max_error)}"
     if answers.entropy is None or answers.answered is None:
-        return [
-            DecisionRow(
-                name, "-", f"{_percent(answers.max_error)} {impossible(answers.needed, decisions.validation_images)}"
-            )
-        ]
+        reason = impossible(answers.needed, decisions.validation_images, things)
+        return [DecisionRow(name, "-", f"{_percent(answers.max_error)} {reason}")]
     error = "-" if answers.error is None else f"{answers.error:.2%}"
     return [
         DecisionRow(name, error, f"{promised}, confidence {_percent(answers.confidence)}"),
-        DecisionRow("images answered", f"{answers.answered:.2%}", f"entropy at most {answers.entropy:.3f}"),
+        DecisionRow(f"{things} answered", f"{answers.answered:.2%}", f"entropy at most {answers.entropy:.3f}"),
     ]
 
 
-def impossible(needed: int, images: int) -> str:
+def impossible(needed: int, count: int, things: str = "images") -> str:
     """Why an error rate cannot be promised with so many validation images."""
-    if images < needed:
-        return f"cannot be promised: {needed} validation images are needed, not {images}"
-    return f"cannot be promised: too many errors among the most certain of {images} validation images"
+    if count < needed:
+        return f"cannot be promised: {needed} validation {things} are needed, not {count}"
+    return f"cannot be promised: too many errors among the most certain of {count} validation {things}"
 
 
 def _costs(costs: CostQuality) -> list[DecisionRow]:

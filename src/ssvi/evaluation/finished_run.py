@@ -75,14 +75,19 @@ class FinishedRun:
         return self._about
 
     @property
+    def input_shape(self) -> tuple[int, ...]:
+        """The shape of one image, or of one row of a table, as the network sees it."""
+        return self.about.shape if self.table is None else (self.table.features,)
+
+    @property
     def classes(self) -> list[str]:
-        """The names of the classes, in the order of the network's outputs."""
-        return self.about.classes
+        """The names of the classes, in the order of the network's outputs; none where a number is predicted."""
+        return self.about.classes if self.table is None else list(self.table.target.classes)
 
     @cached_property
     def data(self) -> DataSet:
         """The data set that the recipe names; an error if it is not the one that the network was trained on."""
-        classes, data = self.classes, self.recipe.load_data(self.data_dir)
+        classes, data = self.about.classes, self.recipe.load_data(self.data_dir)
         if list(data.classes) != classes:
             raise DataError(
                 f"{self.recipe.data} has the classes {_some(data.classes)}, but {self.folder.path} was trained on "

@@ -6,11 +6,12 @@ import torch
 from torch import Tensor
 
 from ssvi import metrics
+from ssvi.data import Batches
 from ssvi.evaluation.cost import cost
 from ssvi.evaluation.finished_run import FinishedRun, Track, quiet
 from ssvi.evaluation.promises import DEFAULT, DecisionSettings, evaluate_costs, evaluate_decisions, validation_outputs
 from ssvi.evaluation.results import Estimate, HardImages, ImageAnswer, Reliability, RiskCoverage, RunEvaluation
-from ssvi.inference.evaluate import HEADLINE, Evaluation, Outputs, collect, evaluate_outputs
+from ssvi.inference.evaluate import HEADLINE, Evaluation, NumberEvaluation, Outputs, collect, evaluate_outputs
 from ssvi.inference.predict import Mixture
 from ssvi.nn.at_theta import at_mean
 from ssvi.nn.random_tensor import is_random
@@ -26,8 +27,16 @@ def evaluate_run(
     run: FinishedRun, samples: int = 5, seed: int = 0, track: Track = quiet, settings: DecisionSettings = DEFAULT
 ) -> RunEvaluation:
     """Everything that `evaluation.json` holds; `settings` say which decisions are asked for."""
-    outputs = run.outputs(run.test, samples, seed, "test images", track)
-    validation = validation_outputs(run, samples, seed, track)
+    test, validation = run.batches(run.test), validation_outputs(run, samples, seed, track)
+    return evaluate_classes(run, test, validation, samples, seed, track, settings)
+
+
+def evaluate_classes(
+    run: FinishedRun, test: Batches, validation: Outputs | None, samples: int, seed: int, track: Track,
+    settings: DecisionSettings, things: str = "images",
+) -> RunEvaluation:  # fmt: skip
+    """The quality of predicted classes on these batches, which are images or rows; `things` names them in the bar."""
+    outputs = collect(run.net, track(test, f"test {things}"), samples, seed)
     evaluation = evaluate_outputs(outputs)
     return RunEvaluation(
         data=run.recipe.data,
@@ -35,8 +44,8 @@ def evaluate_run(
         samples=evaluation.samples,
         seed=seed,
         metrics=with_intervals(evaluation),
-        point="last network" if isinstance(run.net, Mixture) else "posterior mean",
-        at_mean=_at_mean(run, evaluation, track),
+        point=point_of(run),
+        at_mean=_at_mean(run, test, evaluation, track),
         entropy=evaluation.entropy,
         mutual_information=evaluation.mutual_information,
         cost=cost(run, samples),
@@ -48,19 +57,23 @@ def evaluate_run(
     )
 
 
-def with_intervals(evaluation: Evaluation) -> dict[str, Estimate]:
+def point_of(run: FinishedRun) -> str:
+    """Which single network stands beside the samples."""
+    return "last network" if isinstance(run.net, Mixture) else "posterior mean"
+
+
+def with_intervals(evaluation: Evaluation | NumberEvaluation) -> dict[str, Estimate]:
     """Each headline number with its 95 % interval."""
     return {name: Estimate(getattr(evaluation, name), *ends) for name, ends in evaluation.intervals.items()}
 
 
-def _at_mean(run: FinishedRun, evaluation: Evaluation, track: Track) -> dict[str, float]:
+def _at_mean(run: FinishedRun, test: Batches, evaluation: Evaluation, track: Track) -> dict[str, float]:
     """The same numbers with theta = mu, or of the last network of a mixture; a deterministic network has only these."""
     if isinstance(run.net, Mixture):
-        batches = track(run.batches(run.test), "last network")
-        evaluation = evaluate_outputs(collect(run.net.members[-1], batches, 1))
+        evaluation = evaluate_outputs(collect(run.net.members[-1], track(test, "last network"), 1))
     elif is_random(run.net):
         with at_mean(run.net):
-            evaluation = evaluate_outputs(run.outputs(run.test, 1, 0, "posterior mean", track))
+            evaluation = evaluate_outputs(collect(run.net, track(test, "posterior mean"), 1, 0))
     return {name: getattr(evaluation, name) for name in HEADLINE}
 
 
