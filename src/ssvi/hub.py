@@ -84,12 +84,18 @@ def push_to_hub(
 def _copy_run(run: Path, target: Path) -> str:
     """Copy what others need of a run, write its report, and return the card."""
     finished = FinishedRun(run)
+    about = finished.about  # an error for a run on a table: the card tells of images
     report = write_report([finished], target / "report.html")
     for name in (MODEL, "recipe.toml"):
         shutil.copyfile(run / name, target / name)
     body = report.markdown.read_text(encoding="utf-8")
     report.markdown.unlink()  # it becomes the card
-    return _front_matter(report.runs) + body + _usage(own=False) + _images(finished.about)
+    return (
+        _front_matter([one for one in report.runs if isinstance(one, ReportedRun)])
+        + body
+        + _usage(own=False)
+        + _images(about)
+    )
 
 
 def _front_matter(runs: Sequence[ReportedRun]) -> str:

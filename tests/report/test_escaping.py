@@ -6,7 +6,8 @@ import pytest
 from html_pages import Tags, drawings
 
 from ssvi.plotting import Series
-from ssvi.report.page import GENERATOR, page
+from ssvi.report.page import page
+from ssvi.report.sections import GENERATOR
 
 HOSTILE = """</svg></td><script>alert("1")</script>' onload='x"""
 

@@ -1,12 +1,13 @@
-"""Charts of the calibration of predicted numbers: the histogram of the PIT, and the coverage of intervals."""
+"""Charts of predicted numbers: the histogram of the PIT, the coverage of intervals, and predictions beside the truth."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 from ssvi.plotting.charts import TALL, Axes, Curve, Histogram
-from ssvi.plotting.scale import Scale, percent
-from ssvi.plotting.svg import Drawing, room
+from ssvi.plotting.scale import Scale, linear, percent
+from ssvi.plotting.svg import Drawing, Series, room, shortened
 
 
 def pit(drawn: Sequence[Histogram]) -> Drawing:
@@ -41,4 +42,37 @@ def coverage(drawn: Sequence[Curve]) -> Drawing:
         for point in curve.points if curve.markers else ():
             axes.marker(curve.series, *point)
     axes.end_labels((curve.series, curve.points[-1]) for curve in drawn if curve.series.label)
+    return axes.drawing()
+
+
+@dataclass(frozen=True)
+class PredictedNumber:
+    """A predicted number between the ends of its interval, and the true one."""
+
+    mean: float
+    low: float
+    high: float
+    target: float
+
+
+def predicted(series: Series, rows: Sequence[PredictedNumber], *, what: str) -> Drawing:
+    """Each true number above its prediction, with the interval as an upright line; a ring where it lies outside.
+
+    Perfect predictions lie on the diagonal.
+    """
+    means = [row.mean for row in rows]
+    x = linear(means)
+    y = linear([end for row in rows for end in (row.low, row.high, row.target)])
+    axes = Axes(
+        x, y, title="predicted and true numbers", x_label=f"predicted {shortened(what)}", y_label=f"true {shortened(what)}",
+        height=TALL,
+    )  # fmt: skip
+    ends = max(x.low, y.low), min(x.high, y.high)  # of the part of the diagonal that lies within both axes
+    axes.guide([(end, end) for end in ends])
+    for row in rows:
+        axes.whisker(series, row.mean, row.low, row.high, "stem")
+    for row in rows:
+        axes.marker(series, row.mean, row.target, 3.0, "soft")
+        if not row.low <= row.target <= row.high:
+            axes.ring(series, row.mean, row.target)
     return axes.drawing()

@@ -9,6 +9,7 @@ from ssvi.evaluation.decision_wording import set_sizes
 from ssvi.plotting import TALL, Bar, Curve, Drawing, Scale, Series, bars, curves, linear, percent
 from ssvi.report.gather import ReportedRun
 from ssvi.report.pieces import Card
+from ssvi.report.reported import things
 
 
 def coverage(runs: Sequence[ReportedRun]) -> list[Card]:
@@ -41,7 +42,7 @@ def _size_bars(run: ReportedRun, sets: SetQuality) -> Drawing:
     shares = set_sizes(sets)
     return bars(
         [Bar(name, share, f"{share:.1%}", run.series) for name, share in shares.items()],
-        title=f"share of images by the size of their set, {run.name}",
+        title=f"share of {things(run)} by the size of their set, {run.name}",
     )
 
 

@@ -15,9 +15,9 @@ from ssvi.data import DataError
 from ssvi.evaluation import FinishedRun, evaluate_ood, evaluate_run, layer_rows
 from ssvi.evaluation.finished_run import Track, quiet
 from ssvi.evaluation.ood import NOISE, file_name
-from ssvi.evaluation.results import CorruptionResult, HardImages, ImageAnswer, LayerRow, OODResult, RunEvaluation
-from ssvi.methods import about
+from ssvi.evaluation.results import CorruptionResult, Cost, HardImages, ImageAnswer, LayerRow, OODResult, RunEvaluation
 from ssvi.plotting import Series
+from ssvi.report.reported import TableFacts, in_words
 from ssvi.training.progress import EpochLine
 from ssvi.training.recipe import Recipe
 from ssvi.training.run_folder import RunError
@@ -56,7 +56,9 @@ class ReportedRun:
     ood: list[OODResult]
     corruption: CorruptionResult | None
     layers: list[LayerRow]
-    pictures: HardPictures
+    pictures: HardPictures = HardPictures()
+    table: TableFacts | None = None
+    """None where the run was trained on images."""
 
     @property
     def name(self) -> str:
@@ -66,16 +68,27 @@ class ReportedRun:
     @property
     def what(self) -> str:
         """Method, sparsity and network in a few words."""
-        sparsity = self.evaluation.cost.sparsity
-        sparse = f", {100 * sparsity:.3g} % sparse" if sparsity else ""
-        title = about(self.recipe.method).title
-        return f"{title}{sparse}, {self.recipe.model} on {self.recipe.data}"
+        return in_words(self.recipe, self.cost)
+
+    @property
+    def cost(self) -> Cost:
+        """What the network costs."""
+        return self.evaluation.cost
+
+    @property
+    def examples(self) -> int:
+        """How many examples it was tested on."""
+        return self.evaluation.examples
+
+    @property
+    def samples(self) -> int:
+        """Samples of the weights that were averaged."""
+        return self.evaluation.samples
 
 
 def gather(runs: Sequence[FinishedRun], samples: int = 5, seed: int = 0, track: Track = quiet) -> list[ReportedRun]:
     """Each run with its results; those that were missing are computed and kept in its folder."""
-    series = [Series(i, name) for i, name in enumerate(_distinct_names(runs))]
-    return [_gather(one, run, samples, seed, track) for one, run in zip(series, runs, strict=True)]
+    return [_gather(one, run, samples, seed, track) for one, run in zip(series_of(runs), runs, strict=True)]
 
 
 def _gather(series: Series, run: FinishedRun, samples: int, seed: int, track: Track) -> ReportedRun:
@@ -84,8 +97,8 @@ def _gather(series: Series, run: FinishedRun, samples: int, seed: int, track: Tr
         series=series,
         path=str(run.folder.path),
         recipe=run.recipe,
-        settings={name: _setting(value) for name, value in run.recipe.values.items()},
-        machine=_machine(run),
+        settings=settings_of(run),
+        machine=machine_of(run),
         classes=run.classes,
         epochs=run.folder.metrics(),
         evaluation=evaluation,
@@ -136,7 +149,7 @@ def thumbnail(x: Tensor) -> str:
     return "data:image/png;base64," + base64.b64encode(buffer.getvalue()).decode()
 
 
-def _machine(run: FinishedRun) -> str:
+def machine_of(run: FinishedRun) -> str:
     """Processor and threads; "-" where the record is lost: no other part of the report depends on it."""
     try:
         origin = run.folder.origin
@@ -147,8 +160,18 @@ def _machine(run: FinishedRun) -> str:
     )
 
 
+def settings_of(run: FinishedRun) -> dict[str, str]:
+    """Every setting of the recipe as text."""
+    return {name: _setting(value) for name, value in run.recipe.values.items()}
+
+
 def _setting(value: object) -> str:
     return (", ".join(map(str, value)) or "none") if isinstance(value, tuple | list) else str(value)
+
+
+def series_of(runs: Sequence[FinishedRun]) -> list[Series]:
+    """A series for each run, with a name of its own."""
+    return [Series(i, name) for i, name in enumerate(_distinct_names(runs))]
 
 
 def _distinct_names(runs: Sequence[FinishedRun]) -> list[str]:

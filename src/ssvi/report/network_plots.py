@@ -6,22 +6,23 @@ from collections.abc import Callable, Sequence
 
 from ssvi.evaluation import wording
 from ssvi.plotting import Bar, Curve, Dot, Drawing, Scale, bars, curves, dots, linear, log, percent
-from ssvi.report.gather import ReportedRun
 from ssvi.report.pieces import Card, key
+from ssvi.report.reported import Reported, things
 from ssvi.training.progress import EpochLine
 
 Number = Callable[[EpochLine], float | None]
 """What is drawn of an epoch; None where the run has no such number."""
 
 
-def training(runs: Sequence[ReportedRun]) -> list[Card]:
+def training(runs: Sequence[Reported]) -> list[Card]:
     """A curve by epoch for every number that some run has; each run is a line, named at its end."""
-    moving = [run for run in runs if _moves(run)]
+    moving, seen = [run for run in runs if _moves(run)], things(runs[0])
     drawings = {
-        "NLL of the training images": _by_epoch(runs, "NLL", lambda line: line.nll, log),
+        f"NLL of the training {seen}": _by_epoch(runs, "NLL", lambda line: line.nll, _nats),
         "KL divergence from the prior": _by_epoch(runs, "KL", _kl, _from_zero),
-        "Accuracy on validation images": _by_epoch(runs, "accuracy", _validation_accuracy, _shares),
-        "NLL of validation images": _by_epoch(runs, "NLL", _validation_nll, log),
+        f"Accuracy on validation {seen}": _by_epoch(runs, "accuracy", _validation_accuracy, _shares),
+        f"RMSE of validation {seen}": _by_epoch(runs, "RMSE", _validation_rmse, log),
+        f"NLL of validation {seen}": _by_epoch(runs, "NLL", _validation_nll, _nats),
         "How far sigma moved from its start": _by_epoch(runs, "mean |log(sigma / start)|", _drift, _from_zero),
         "Support kept from epoch to epoch": _by_epoch(moving, "IoU", lambda line: line.iou, _shares),
     }
@@ -29,7 +30,7 @@ def training(runs: Sequence[ReportedRun]) -> list[Card]:
 
 
 def _by_epoch(
-    runs: Sequence[ReportedRun], y_label: str, number: Number, scale: Callable[[list[float]], Scale]
+    runs: Sequence[Reported], y_label: str, number: Number, scale: Callable[[list[float]], Scale]
 ) -> Drawing | None:
     drawn = [Curve(run.series, points) for run in runs if (points := _points(run, number))]
     if not drawn:
@@ -40,9 +41,14 @@ def _by_epoch(
     return curves(drawn, x, y, title=f"{y_label} by epoch", x_label="epoch", y_label=y_label)
 
 
-def _points(run: ReportedRun, number: Number) -> list[tuple[float, float]]:
+def _points(run: Reported, number: Number) -> list[tuple[float, float]]:
     numbers = [(line.epoch + 1.0, number(line)) for line in run.epochs]
     return [(epoch, value) for epoch, value in numbers if value is not None]
+
+
+def _nats(values: list[float]) -> Scale:
+    """Logarithmic; linear where some are negative, as the NLL of a density may be."""
+    return log(values) if min(values) > 0 else linear(values)
 
 
 def _from_zero(values: list[float]) -> Scale:
@@ -61,6 +67,10 @@ def _validation_accuracy(line: EpochLine) -> float | None:
     return line.validation.accuracy if line.validation else None
 
 
+def _validation_rmse(line: EpochLine) -> float | None:
+    return line.validation.rmse if line.validation else None
+
+
 def _validation_nll(line: EpochLine) -> float | None:
     return line.validation.nll if line.validation else None
 
@@ -70,12 +80,12 @@ def _drift(line: EpochLine) -> float | None:
     return sum(drift.values()) / len(drift) if drift else None
 
 
-def _moves(run: ReportedRun) -> bool:
+def _moves(run: Reported) -> bool:
     """Whether the support of its weights ever changed."""
     return any(line.iou is not None and line.iou < 1 for line in run.epochs)
 
 
-def layers(runs: Sequence[ReportedRun]) -> list[Card]:
+def layers(runs: Sequence[Reported]) -> list[Card]:
     """Density and sigma of every layer; a small ring is where sigma started."""
     entries = key([run.series for run in runs])
     rows = [(run, row) for run in runs for row in run.layers]
@@ -105,16 +115,16 @@ COSTS = {
 """The fields of `Cost` that are drawn."""
 
 
-def costs(runs: Sequence[ReportedRun]) -> list[Card]:
+def costs(runs: Sequence[Reported]) -> list[Card]:
     """Bars: what each run costs, and what dense VI of the same network would."""
     return [Card(title, _bars(runs, field)) for field, (title, _) in COSTS.items()]
 
 
-def _bars(runs: Sequence[ReportedRun], field: str) -> Drawing:
+def _bars(runs: Sequence[Reported], field: str) -> Drawing:
     title, text = COSTS[field]
-    values = [getattr(run.evaluation.cost, field) for run in runs]
+    values = [getattr(run.cost, field) for run in runs]
     drawn = [Bar(run.series.label, value, text(value), run.series) for run, value in zip(runs, values, strict=True)]
-    dense = {getattr(run.evaluation.cost, f"{field}_dense_vi", None) for run in runs}
+    dense = {getattr(run.cost, f"{field}_dense_vi", None) for run in runs}
     if len(dense) == 1 and (value := dense.pop()) is not None:
         drawn.append(Bar("dense VI, counted", value, text(value)))
     return bars(drawn, title=title)

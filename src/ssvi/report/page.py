@@ -1,42 +1,20 @@
-"""The report as one HTML file that needs nothing else: no network, no script, no font.
-
-A section is a function of the runs; it is None where no run has anything to show.
-"""
+"""The page of runs that predict classes: of images, or of the rows of a table."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib.resources import files
 
-from markupsafe import Markup
-
-import ssvi
-from ssvi.plotting import HasHTML, sign, style
-from ssvi.report import decision_plots, network_plots, quality_plots, tables
+from ssvi.report import decision_plots, quality_plots, row_tables, tables
 from ssvi.report.gather import ReportedRun
-from ssvi.report.pieces import Cards, Details, Gallery, HeatTable, Section, Sentence, environment
-
-GENERATOR = '<meta name="generator" content="ssvi">'
-"""The line of the page that tells a report of ssvi from any other file."""
+from ssvi.report.pieces import Cards, Details, Gallery, HeatTable, Section, Titled
+from ssvi.report.reported import things
+from ssvi.report.sections import columns, cost, layers, recipe, render, training
 
 
 def page(runs: Sequence[ReportedRun], written: str) -> str:
     """The whole page; `written` says when."""
-    page_style = Markup((files("ssvi.report") / "page.css").read_text(encoding="utf-8"))
-    return environment().get_template("page.html.jinja").render(
-        runs=runs,
-        sections=[section for make in SECTIONS if (section := make(runs))],
-        samples=_samples(runs),
-        sign=sign,
-        style=style() + page_style,
-        version=ssvi.__version__,
-        written=written,
-    )  # fmt: skip
-
-
-def _samples(runs: Sequence[ReportedRun]) -> str:
-    most = max(run.evaluation.samples for run in runs)
-    return f"predictions averaged over {most} samples of the weights" if most > 1 else "one prediction per image"
+    sections = SECTIONS if runs[0].table is None else TABLE_SECTIONS
+    return render(runs, [make(runs) for make in sections], written)
 
 
 def quality(runs: Sequence[ReportedRun]) -> Section:
@@ -48,18 +26,11 @@ def quality(runs: Sequence[ReportedRun]) -> Section:
     return Section("Quality", about, [tables.headline(runs), Cards(quality_plots.intervals(runs))])
 
 
-def training(runs: Sequence[ReportedRun]) -> Section | None:
-    """Curves by epoch."""
-    cards = network_plots.training(runs)
-    about = "Training images, validation images, which the optimiser never sees, and how far the posterior moved."
-    return Section("Training", about, [Cards(cards)]) if cards else None
-
-
 def calibration(runs: Sequence[ReportedRun]) -> Section:
     """Reliability, and risk against coverage."""
     about = (
-        "Of the answers with 80 % confidence, are 80 % right? And if the doubtful images are left to a person, how many "
-        "errors remain?"
+        f"Of the answers with 80 % confidence, are 80 % right? And if the doubtful {things(runs[0])} are left to a person, "
+        "how many errors remain?"
     )
     cards = [quality_plots.reliability(runs), quality_plots.risk_coverage(runs)]
     return Section("Calibration", about, [Cards(cards, wide=True)])
@@ -68,19 +39,24 @@ def calibration(runs: Sequence[ReportedRun]) -> Section:
 def decisions(runs: Sequence[ReportedRun]) -> Section:
     """What validation images promise, and whether it is kept; or how to get it."""
     table, cards = tables.decisions(runs), [*decision_plots.coverage(runs), *decision_plots.sizes(runs)]
+    seen = things(runs[0])
     if not table.rows:
         about = (
-            "Not computed: without validation images nothing can be promised. For a run that has some, this adds it:"
+            f"Not computed: without validation {seen} nothing can be promised. For a run that has some, this adds it:"
         )
         return Section("Decisions", about, command=f"ssvi evaluate {runs[0].path}")
     about = (
-        "Chosen on validation images, checked on test images. The set of an image holds its class as often as promised: "
-        "one class is a clear answer, several are a choice for a person, none says that no class is probable enough. Leave "
-        "images above the entropy threshold to a person, and the errors among the other answers stay below the promised "
-        "rate. Use scaled probabilities if their NLL is lower than the raw one. All this holds for new images of the same "
-        "kind."
+        f"Chosen on validation {seen}, checked on test {seen}. The set of {_one(seen)} holds its class as often as "
+        "promised: one class is a clear answer, several are a choice for a person, none says that no class is probable enough. "
+        f"Leave {seen} above the entropy threshold to a person, and the errors among the other answers stay below the "
+        f"promised rate. Use scaled probabilities if their NLL is lower than the raw one. All this holds for new {seen} of "
+        "the same kind."
     )
     return Section("Decisions", about, [table, Cards(cards, wide=True)])
+
+
+def _one(seen: str) -> str:
+    return "an image" if seen == "images" else "a row"
 
 
 def ood(runs: Sequence[ReportedRun]) -> Section:
@@ -112,13 +88,6 @@ def corruption(runs: Sequence[ReportedRun]) -> Section:
     return Section(title, about, [Cards(quality_plots.corruptions(runs), wide=True), numbers, *heat])
 
 
-def layers(runs: Sequence[ReportedRun]) -> Section:
-    """Density and sigma."""
-    about = "Where the live weights are, and how uncertain they have become."
-    details = [Details(f"{run.name}: all layers", tables.layers(run)) for run in runs]
-    return Section("Layers", about, [Cards(network_plots.layers(runs), wide=True), *details])
-
-
 def images(runs: Sequence[ReportedRun]) -> Section | None:
     """The test images that were hardest."""
     galleries = [
@@ -137,20 +106,24 @@ def images(runs: Sequence[ReportedRun]) -> Section | None:
     return Section("Images", about, galleries) if galleries else None
 
 
-def cost(runs: Sequence[ReportedRun]) -> Section:
-    """Time, memory and arithmetic."""
-    about = "Dense VI is the same network with a mean and a deviation for every weight, counted by the same counter."
-    return Section("Cost", about, [Cards(network_plots.costs(runs), wide=True), tables.cost(runs)])
-
-
-def recipe(runs: Sequence[ReportedRun]) -> Section:
-    """The settings that the runs were trained with."""
-    shared = tables.shared_settings(runs)
-    if len(runs) == 1:
-        return Section("Recipe", "", [shared])
-    differing = tables.differing_settings(runs)
-    content: HasHTML = differing if differing.rows else Sentence("The runs have the same recipe.")
-    return Section("Recipe", "Where the runs differ.", [content, Details("What they share", shared)])
+def rows(runs: Sequence[ReportedRun]) -> Section:
+    """The test rows that were hardest."""
+    content = [
+        Titled(f"{run.name}: {words}", row_tables.class_rows(run, answers))
+        for run in runs
+        for words, answers in (
+            ("most uncertain", run.evaluation.images.uncertain),
+            ("most confidently wrong", run.evaluation.images.wrong),
+        )
+        if answers
+    ]
+    about = (
+        "Test rows. Confidently wrong ones are worth a look first: is the class in the table right, and is a column missing "
+        "that would tell? Where the model part of the entropy is large, more rows like this one help; elsewhere they do not."
+    )
+    return Section("Rows", about, content)
 
 
 SECTIONS = (quality, training, calibration, decisions, ood, corruption, layers, images, cost, recipe)
+TABLE_SECTIONS = (quality, training, calibration, decisions, rows, columns, layers, cost, recipe)
+"""The same for the rows of a table: nothing is known of rows of another kind, or of corrupted ones."""

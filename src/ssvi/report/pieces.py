@@ -71,6 +71,17 @@ class Details:
 
 
 @dataclass(frozen=True)
+class Titled:
+    """Content under a small heading."""
+
+    title: str
+    content: HasHTML
+
+    def __html__(self) -> str:
+        return _rendered("titled", self)
+
+
+@dataclass(frozen=True)
 class Sentence:
     """A paragraph of plain text."""
 

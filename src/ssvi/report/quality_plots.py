@@ -25,6 +25,7 @@ from ssvi.plotting import intervals as interval_rows
 from ssvi.plotting import reliability as reliability_diagram
 from ssvi.report.gather import ReportedRun
 from ssvi.report.pieces import Card, Entry, key
+from ssvi.report.reported import things
 from ssvi.report.tables import BY_SEVERITY
 
 BETTER = {"accuracy": "↑"}
@@ -58,7 +59,7 @@ def _ends(estimate: Estimate) -> tuple[float, float]:
 
 def reliability(runs: Sequence[ReportedRun]) -> Card:
     """Accuracy against confidence."""
-    title = "Reliability: larger markers, more images; stems, the gap"
+    title = f"Reliability: larger markers, more {things(runs[0])}; stems, the gap"
     return Card(title, reliability_diagram([_bins(run) for run in runs]), key([run.series for run in runs]))
 
 
@@ -73,8 +74,8 @@ def risk_coverage(runs: Sequence[ReportedRun]) -> Card:
     values = [risk for curve in drawn for _, risk in curve.points] + [c.chosen[1] for c in drawn if c.chosen]
     risks = linear(values, low=0.0, label=percent)
     drawing = curves(
-        drawn, Scale(0.0, 1.0, label=percent), risks, title="risk and coverage", x_label="share of images answered",
-        y_label="errors among them", height=TALL,
+        drawn, Scale(0.0, 1.0, label=percent), risks, title="risk and coverage",
+        x_label=f"share of {things(runs[0])} answered", y_label="errors among them", height=TALL,
     )  # fmt: skip
     ring = "; ring: the chosen threshold" if any(curve.chosen for curve in drawn) else ""
     return Card(f"Risk and coverage: answering only when certain{ring}", drawing)

@@ -11,6 +11,7 @@ from ssvi.evaluation.results import Cost, OODResult, RunEvaluation
 from ssvi.evaluation.wording import METRIC, RANKING, interval, number
 from ssvi.plotting import Cell, Table
 from ssvi.report.gather import ReportedRun
+from ssvi.report.reported import Reported, things
 
 GENERATOR = "<!-- made by ssvi -->"
 """The line that tells a model card of ssvi from any other file."""
@@ -21,7 +22,7 @@ BY_SEVERITY = ("accuracy", "nll", "ece", "marginal_calibration_error")
 def headline(runs: Sequence[ReportedRun]) -> Table:
     """Quality on the test images, with intervals, and at the posterior mean."""
     rows = [[Cell(name), *(_quality(run.evaluation, key) for run in runs)] for key, name in METRIC.items()]
-    return Table(["", *_names(runs)], rows)
+    return Table(["", *names(runs)], rows)
 
 
 def _quality(evaluation: RunEvaluation, key: str) -> Cell:
@@ -33,35 +34,33 @@ def _quality(evaluation: RunEvaluation, key: str) -> Cell:
 
 def decisions(runs: Sequence[ReportedRun]) -> Table:
     """Every number of `decision_rows`; what was promised of it stands below it."""
-    by_run = [{row.name: row for row in decision_rows(run.evaluation)} for run in runs]
-    names = dict.fromkeys(name for rows in by_run for name in rows)
-    rows = [[Cell(name), *(_cell(rows.get(name)) for rows in by_run)] for name in names]
-    return Table(["", *_names(runs)], rows)
+    by_run = [{row.name: row for row in decision_rows(run.evaluation, things(run))} for run in runs]
+    shown = dict.fromkeys(name for rows in by_run for name in rows)
+    rows = [[Cell(name), *(cell_of(rows.get(name)) for rows in by_run)] for name in shown]
+    return Table(["", *names(runs)], rows)
 
 
-def _cell(row: DecisionRow | None) -> Cell:
+def cell_of(row: DecisionRow | None) -> Cell:
     """A run without validation images, or without costs, has a dash."""
     if row is None:
         return Cell("-")
     return Cell(row.found, (row.beside,) if row.beside else ())
 
 
-SIMPLE_COSTS: dict[str, Callable[[ReportedRun], str]] = {
-    "bytes on disk": lambda run: wording.count(run.evaluation.cost.disk_bytes),
-    "sparsity of the sparse layers": lambda run: f"{run.evaluation.cost.sparsity:.2%}",
-    "time to train": lambda run: wording.duration(run.evaluation.cost.training_seconds),
+SIMPLE_COSTS: dict[str, Callable[[Reported], str]] = {
+    "bytes on disk": lambda run: wording.count(run.cost.disk_bytes),
+    "sparsity of the sparse layers": lambda run: f"{run.cost.sparsity:.2%}",
+    "time to train": lambda run: wording.duration(run.cost.training_seconds),
     "trained on": lambda run: run.machine,
 }
 """The rows that are not compared with dense VI."""
 
 
-def cost(runs: Sequence[ReportedRun]) -> Table:
+def cost(runs: Sequence[Reported]) -> Table:
     """Size, arithmetic and time; dense VI of the same network in the notes."""
-    rows = [
-        [Cell(name), *(_against_dense(run.evaluation.cost, key) for run in runs)] for key, name in wording.COST.items()
-    ]
+    rows = [[Cell(name), *(_against_dense(run.cost, key) for run in runs)] for key, name in wording.COST.items()]
     rows += [[Cell(name), *(Cell(text(run)) for run in runs)] for name, text in SIMPLE_COSTS.items()]
-    return Table(["", *_names(runs)], rows)
+    return Table(["", *names(runs)], rows)
 
 
 def _against_dense(cost: Cost, key: str) -> Cell:
@@ -85,7 +84,7 @@ def _ood(name: str, runs: Sequence[ReportedRun]) -> Table:
         for ranking, words in RANKING.items()
         for score in scores
     ]
-    return Table([f"against {wording.data_name(name)}", *_names(runs)], rows)
+    return Table([f"against {wording.data_name(name)}", *names(runs)], rows)
 
 
 def _separation(result: OODResult | None, score: str, ranking: str) -> Cell:
@@ -108,62 +107,70 @@ def corruption(runs: Sequence[ReportedRun]) -> Table:
     return Table(["", "run", "clean", "1", "2", "3", "4", "5"], rows, words=(0, 1))
 
 
-def layers(run: ReportedRun) -> Table:
+def layers(run: Reported) -> Table:
     """What training made of each layer."""
     return Table(wording.LAYER, [[Cell(text) for text in wording.layer(row)] for row in run.layers], words=(0, 1))
 
 
-def differing_settings(runs: Sequence[ReportedRun]) -> Table:
+def differing_settings(runs: Sequence[Reported]) -> Table:
     """The settings in which the runs differ."""
-    return Table(["", *_names(runs)], _settings(runs, runs, differing=True))
+    return Table(["", *names(runs)], _settings(runs, runs, differing=True))
 
 
-def shared_settings(runs: Sequence[ReportedRun]) -> Table:
+def shared_settings(runs: Sequence[Reported]) -> Table:
     """The settings that all runs share."""
     return Table(["", "all" if len(runs) > 1 else runs[0].name], _settings(runs, runs[:1], differing=False))
 
 
-def _settings(runs: Sequence[ReportedRun], shown: Sequence[ReportedRun], *, differing: bool) -> list[list[Cell]]:
+def _settings(runs: Sequence[Reported], shown: Sequence[Reported], *, differing: bool) -> list[list[Cell]]:
     """A row for each setting in which the runs differ, or do not; a method without the setting shows a dash."""
-    names = dict.fromkeys(name for run in runs for name in run.settings)
-    chosen = [name for name in names if (len({run.settings.get(name) for run in runs}) > 1) == differing]
+    known = dict.fromkeys(name for run in runs for name in run.settings)
+    chosen = [name for name in known if (len({run.settings.get(name) for run in runs}) > 1) == differing]
     return [[Cell(name), *(Cell(run.settings.get(name, "-")) for run in shown)] for name in chosen]
 
 
-def _names(runs: Sequence[ReportedRun]) -> list[str]:
+def names(runs: Sequence[Reported]) -> list[str]:
+    """The names of the runs, for the head of a table."""
     return [run.name for run in runs]
 
 
 def model_card(runs: Sequence[ReportedRun], written: str) -> str:
     """The model card of one run, or of several side by side; `written` says when."""
-    names = ", ".join(run.name for run in runs)
-    blocks = [f"{GENERATOR}\n# {names}", *(_about(run) for run in runs), *_tables(runs)]
-    blocks.append(
-        f"Intervals are 95 % bootstrap intervals over test images. Made by ssvi {ssvi.__version__}, {written}."
-    )
-    return "\n\n".join(blocks) + "\n"
+    return whole_card(runs, [*(_about(run) for run in runs), *_tables(runs)], written)
+
+
+def whole_card(runs: Sequence[Reported], blocks: Sequence[str], written: str) -> str:
+    """A card of these blocks, with what all cards have: a title, layers, cost, recipe."""
+    first, seen = f"{GENERATOR}\n# {', '.join(names(runs))}", things(runs[0])
+    last = f"Intervals are 95 % bootstrap intervals over test {seen}. Made by ssvi {ssvi.__version__}, {written}."
+    return "\n\n".join([first, *blocks, *_shared(runs), last]) + "\n"
 
 
 def _about(run: ReportedRun) -> str:
     evaluation, most = run.evaluation, 10
     classes = ", ".join(run.classes[:most]) + (f", ... ({len(run.classes)})" if len(run.classes) > most else "")
     return (
-        f"**{run.name}**: {run.what}. Classes: {classes}. Evaluated on {evaluation.examples:,} test images with "
+        f"**{run.name}**: {run.what}. Classes: {classes}. Evaluated on {evaluation.examples:,} test {things(run)} with "
         f"{evaluation.samples} sample{'s' if evaluation.samples > 1 else ''} of the weights (seed {evaluation.seed}). "
         f"Trained for {len(run.epochs)} epochs, seed {run.recipe.seed}."
     )
 
 
 def _tables(runs: Sequence[ReportedRun]) -> list[str]:
-    blocks = [
-        "## Quality",
-        headline(runs).markdown(),
-        *(["## Decisions", decided.markdown()] if (decided := decisions(runs)).rows else []),
-        "## Out of distribution",
-        *(table.markdown() for table in ood(runs)),
-    ]
+    decided, elsewhere = decisions(runs), ood(runs)
+    blocks = ["## Quality", headline(runs).markdown()]
+    if decided.rows:
+        blocks += ["## Decisions", decided.markdown()]
+    if elsewhere:
+        blocks += ["## Out of distribution", *(table.markdown() for table in elsewhere)]
     if any(run.corruption for run in runs):
         blocks += ["## Corrupted images, mean of 15 corruptions by severity", corruption(runs).markdown()]
+    return blocks
+
+
+def _shared(runs: Sequence[Reported]) -> list[str]:
+    """What all cards have at their end."""
+    blocks = []
     for run in runs:
         blocks += [f"## Layers of {run.name}" if len(runs) > 1 else "## Layers", layers(run).markdown()]
     blocks += ["## Cost", cost(runs).markdown(), "## Recipe"]
