@@ -13,6 +13,7 @@ from ssvi.cli.options import data_dir_option, device_option, run_argument, sampl
 from ssvi.evaluation.loaded_run import load_run
 from ssvi.serving import ImageModel, Limits, parse_bytes, serve
 from ssvi.serving.start import check_installed
+from ssvi.training.run_folder import RunError, RunFolder
 
 
 def _bytes(context: click.Context, parameter: click.Parameter, text: str) -> int:
@@ -58,6 +59,10 @@ def serve_command(
     """
     check_installed()
     limits = Limits(max_batch, max_wait_ms / 1000, max_bytes, max_waiting=max_waiting, timeout=timeout)
+    if RunFolder(run).recipe.is_table:
+        raise RunError(
+            f"ssvi serve answers images only, and {run} was trained on a table: use `ssvi predict {run} FILE`"
+        )
     loaded = load_run(run, device=device, data_dir=data_dir)
     if count := threads or loaded.recipe.threads:
         torch.set_num_threads(count)

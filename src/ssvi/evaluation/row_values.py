@@ -40,4 +40,6 @@ def _number(x: list[float], column: NumberColumn) -> str:
 
 def _category(x: list[float], column: CategoryColumn) -> str:
     place = next((i for i, hot in enumerate(x) if hot == 1), len(column.categories))
-    return (column.categories[place] or MISSING) if place < len(column.categories) else OTHER
+    if place == len(column.categories):
+        return OTHER
+    return " ".join(column.categories[place].split()) or MISSING  # on one line

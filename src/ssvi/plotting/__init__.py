@@ -6,7 +6,7 @@ them together by `notebook(...)`, which adds the style sheet `style()` once.
 
 from ssvi.plotting.charts import TALL, Curve, Histogram, ReliabilityBins, curves, histograms, reliability
 from ssvi.plotting.html import Cell, HasHTML, Table, element, notebook, style
-from ssvi.plotting.numbers import PredictedNumber, coverage, pit, predicted
+from ssvi.plotting.numbers import PredictedNumber, coverage, errors, pit, predicted
 from ssvi.plotting.rows import Bar, Dot, IntervalRow, bars, dots, intervals
 from ssvi.plotting.scale import Scale, linear, log, percent, short
 from ssvi.plotting.svg import Drawing, Series, sign, swatch
@@ -31,6 +31,7 @@ __all__ = [
     "curves",
     "dots",
     "element",
+    "errors",
     "histograms",
     "intervals",
     "linear",

@@ -60,19 +60,37 @@ def predicted(series: Series, rows: Sequence[PredictedNumber], *, what: str) -> 
 
     Perfect predictions lie on the diagonal.
     """
-    means = [row.mean for row in rows]
-    x = linear(means)
+    x = linear([row.mean for row in rows])
     y = linear([end for row in rows for end in (row.low, row.high, row.target)])
     axes = Axes(
         x, y, title="predicted and true numbers", x_label=f"predicted {shortened(what)}", y_label=f"true {shortened(what)}",
-        height=TALL,
+        right=24, height=TALL,
     )  # fmt: skip
     ends = max(x.low, y.low), min(x.high, y.high)  # of the part of the diagonal that lies within both axes
     axes.guide([(end, end) for end in ends])
-    for row in rows:
-        axes.whisker(series, row.mean, row.low, row.high, "stem")
-    for row in rows:
-        axes.marker(series, row.mean, row.target, 3.0, "soft")
-        if not row.low <= row.target <= row.high:
-            axes.ring(series, row.mean, row.target)
+    _marks(axes, series, [(row.mean, row) for row in rows])
     return axes.drawing()
+
+
+def errors(series: Series, rows: Sequence[PredictedNumber], *, what: str) -> Drawing:
+    """As `predicted`, for true number - prediction: where errors are small beside the numbers, this shows them."""
+    moved = [(r.mean, PredictedNumber(0, r.low - r.mean, r.high - r.mean, r.target - r.mean)) for r in rows]
+    x = linear([at for at, _ in moved])
+    y = linear([end for _, row in moved for end in (row.low, row.high, row.target)])
+    axes = Axes(
+        x, y, title="errors and intervals", x_label=f"predicted {shortened(what)}", y_label="true - predicted", right=24,
+        height=TALL,
+    )  # fmt: skip
+    axes.guide([(x.low, 0), (x.high, 0)])
+    _marks(axes, series, moved)
+    return axes.drawing()
+
+
+def _marks(axes: Axes, series: Series, rows: Sequence[tuple[float, PredictedNumber]]) -> None:
+    """Intervals as lines, true numbers as markers above them, and a ring around those outside."""
+    for at, row in rows:
+        axes.whisker(series, at, row.low, row.high, "stem")
+    for at, row in rows:
+        axes.marker(series, at, row.target, 3.0, "soft")
+        if not row.low <= row.target <= row.high:
+            axes.ring(series, at, row.target)

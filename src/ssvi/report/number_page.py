@@ -44,7 +44,7 @@ def intervals(runs: Sequence[ReportedNumbers]) -> Section:
     about = (
         "Conformalised intervals are made wider or narrower by one number, chosen on the validation rows, so that "
         f"they hold {level} of new rows of the same kind, on average, however wrong the network is. If they are far "
-        "wider than the raw ones, do not trust the raw ones. The plot shows test rows evenly spread over the "
+        "wider than the raw ones, do not trust the raw ones. The plots show test rows evenly spread over the "
         "predictions: each true number above its prediction, and the raw interval as a line."
     )
     return Section(
@@ -54,21 +54,13 @@ def intervals(runs: Sequence[ReportedNumbers]) -> Section:
 
 def rows(runs: Sequence[ReportedNumbers]) -> Section:
     """The test rows with the largest error, and with the largest model uncertainty."""
-    content = [
-        Titled(f"{run.name}: {words}", row_tables.number_rows(run, found))
-        for run in runs
-        for words, found in (
-            ("largest error", run.evaluation.rows.wrong),
-            ("largest model uncertainty", run.evaluation.rows.unsure),
-        )
-        if found
-    ]
+    tables = {title: table for run in runs for title, table in row_tables.hard_number_rows(run).items()}
     about = (
         "Test rows. Where the number lies far outside its interval, check the row: is the number right, and is a "
         "column missing that would explain it? Where the model uncertainty is large, training had few rows like this "
         "one: collect more of them, or leave such rows to a person."
     )
-    return Section("Rows", about, content)
+    return Section("Rows", about, [Titled(title, table) for title, table in tables.items()])
 
 
 SECTIONS = (quality, training, calibration, intervals, rows, columns, layers, cost, recipe)

@@ -12,6 +12,7 @@ from ssvi.plotting import (
     IntervalRow,
     PredictedNumber,
     coverage,
+    errors,
     intervals,
     linear,
     percent,
@@ -59,12 +60,16 @@ def _coverages(run: ReportedNumbers) -> list[tuple[float, float]]:
 
 
 def predictions(runs: Sequence[ReportedNumbers]) -> list[Card]:
-    """For each run what was predicted and what was true, with the interval of each row."""
-    return [_predictions(run) for run in runs]
+    """For each run what was predicted and what was true, with the interval of each row; and the same for the error."""
+    return [card for run in runs for card in _predictions(run)]
 
 
-def _predictions(run: ReportedNumbers) -> Card:
+def _predictions(run: ReportedNumbers) -> list[Card]:
     rows = [PredictedNumber(row.mean, row.low, row.high, row.target) for row in run.evaluation.rows.spread]
     level, target = percent(run.evaluation.intervals.level), run.evaluation.target
-    drawing = predicted(run.series, rows, what=target)
-    return Card(f"{run.name}: {len(rows)} test rows, their {level} intervals; rings are outside", drawing)
+    return [
+        Card(
+            f"{run.name}: predicted and true {target}; on the line is perfect", predicted(run.series, rows, what=target)
+        ),
+        Card(f"{run.name}: errors and {level} intervals; rings lie outside", errors(run.series, rows, what=target)),
+    ]

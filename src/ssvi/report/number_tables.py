@@ -40,7 +40,7 @@ def model_card(runs: Sequence[ReportedNumbers], written: str) -> str:
         headline(runs).markdown(),
         "## Intervals",
         intervals(runs).markdown(),
-        *(block for run in runs for block in _rows(run)),
+        *row_tables.blocks([row_tables.hard_number_rows(run) for run in runs]),
         "## Columns",
         row_tables.columns(runs).markdown(),
     ]
@@ -54,13 +54,3 @@ def _about(run: ReportedNumbers) -> str:
         f"rows with {samples} sample{'s' if samples > 1 else ''} of the weights (seed {evaluation.seed}). "
         f"Trained for {len(run.epochs)} epochs, seed {run.recipe.seed}."
     )
-
-
-def _rows(run: ReportedNumbers) -> list[str]:
-    kinds = {"largest error": run.evaluation.rows.wrong, "largest model uncertainty": run.evaluation.rows.unsure}
-    return [
-        block
-        for words, rows in kinds.items()
-        if rows
-        for block in (f"## {run.name}: rows with the {words}", row_tables.number_rows(run, rows).markdown())
-    ]

@@ -47,10 +47,10 @@ def decisions(runs: Sequence[ReportedRun]) -> Section:
         return Section("Decisions", about, command=f"ssvi evaluate {runs[0].path}")
     about = (
         f"Chosen on validation {seen}, checked on test {seen}. The set of {_one(seen)} holds its class as often as "
-        "promised: one class is a clear answer, several are a choice for a person, none says that no class is probable enough. "
-        f"Leave {seen} above the entropy threshold to a person, and the errors among the other answers stay below the "
-        f"promised rate. Use scaled probabilities if their NLL is lower than the raw one. All this holds for new {seen} of "
-        "the same kind."
+        "promised: one class is a clear answer, several are a choice for a person, none says that no class is probable "
+        f"enough. Leave {seen} above the entropy threshold to a person, and the errors among the other answers stay below "
+        f"the promised rate. Use scaled probabilities if their NLL is lower than the raw one. All this holds for new {seen} "
+        "of the same kind."
     )
     return Section("Decisions", about, [table, Cards(cards, wide=True)])
 
@@ -108,20 +108,12 @@ def images(runs: Sequence[ReportedRun]) -> Section | None:
 
 def rows(runs: Sequence[ReportedRun]) -> Section:
     """The test rows that were hardest."""
-    content = [
-        Titled(f"{run.name}: {words}", row_tables.class_rows(run, answers))
-        for run in runs
-        for words, answers in (
-            ("most uncertain", run.evaluation.images.uncertain),
-            ("most confidently wrong", run.evaluation.images.wrong),
-        )
-        if answers
-    ]
+    shown = {title: table for run in runs for title, table in row_tables.hard_class_rows(run).items()}
     about = (
         "Test rows. Confidently wrong ones are worth a look first: is the class in the table right, and is a column missing "
         "that would tell? Where the model part of the entropy is large, more rows like this one help; elsewhere they do not."
     )
-    return Section("Rows", about, content)
+    return Section("Rows", about, [Titled(title, table) for title, table in shown.items()])
 
 
 SECTIONS = (quality, training, calibration, decisions, ood, corruption, layers, images, cost, recipe)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from ssvi.evaluation.number_results import RowAnswer
 from ssvi.evaluation.number_wording import amount
@@ -17,6 +17,26 @@ COLUMNS = 8
 
 LONGEST = 24
 """Characters of a value that are shown."""
+
+
+def hard_number_rows(run: ReportedNumbers) -> dict[str, Table]:
+    """Tables of the rows with the largest error and the largest model uncertainty, by their titles."""
+    kinds = {"largest error": run.evaluation.rows.wrong, "largest model uncertainty": run.evaluation.rows.unsure}
+    return {f"{run.name}: {words}": number_rows(run, rows) for words, rows in kinds.items() if rows}
+
+
+def hard_class_rows(run: ReportedRun) -> dict[str, Table]:
+    """Tables of the rows whose class was most uncertain, and of those that were wrong and most certain."""
+    hard = run.evaluation.images
+    kinds = {"most uncertain": hard.uncertain, "most confidently wrong": hard.wrong}
+    return {f"{run.name}: {words}": class_rows(run, rows) for words, rows in kinds.items() if rows}
+
+
+def blocks(by_run: Sequence[Mapping[str, Table]]) -> list[str]:
+    """The same tables for the card, each under its title."""
+    return [
+        block for tables in by_run for title, table in tables.items() for block in (f"## {title}", table.markdown())
+    ]
 
 
 def number_rows(run: ReportedNumbers, rows: Sequence[RowAnswer]) -> Table:

@@ -10,6 +10,7 @@ from ssvi.evaluation.decision_wording import DecisionRow, decision_rows
 from ssvi.evaluation.results import Cost, OODResult, RunEvaluation
 from ssvi.evaluation.wording import METRIC, RANKING, interval, number
 from ssvi.plotting import Cell, Table
+from ssvi.report import row_tables
 from ssvi.report.gather import ReportedRun
 from ssvi.report.reported import Reported, things
 
@@ -165,6 +166,9 @@ def _tables(runs: Sequence[ReportedRun]) -> list[str]:
         blocks += ["## Out of distribution", *(table.markdown() for table in elsewhere)]
     if any(run.corruption for run in runs):
         blocks += ["## Corrupted images, mean of 15 corruptions by severity", corruption(runs).markdown()]
+    if runs[0].table is not None:
+        blocks += row_tables.blocks([row_tables.hard_class_rows(run) for run in runs])
+        blocks += ["## Columns", row_tables.columns(runs).markdown()]
     return blocks
 
 
