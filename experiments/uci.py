@@ -104,8 +104,8 @@ def _section(tables: Sequence[comparison.Table], summary: str) -> str:
     made = f"{time.strftime('%Y-%m-%d')}, {machine.processor}, one thread, torch {machine.torch}."
     note = (
         "Our rows: mean ± standard error over the splits, defaults of `SSVIRegressor`, 50 samples of theta; published rows "
-        "as their papers have them (MC-dropout and the deep ensemble with standard deviations). Seconds to train: the median, "
-        "beside other work. experiments/README.md has the details."
+        "as their papers have them (MC-dropout and the deep ensemble with standard deviations). Seconds to train: the "
+        "median, beside other work. experiments/README.md has the details."
     )
     return f"## UCI regression\n\n```\n{command}\n```\n\n{made} {note}\n\n{summary}\n{''.join(map(markdown, tables))}"
 

@@ -9,13 +9,13 @@ from functools import partial
 
 import numpy as np
 import torch
-from ssvi.estimators.pace import default_epochs
 from torch import nn
 
 import ssvi
 from small.regression import WithNoise, gaussian_nll
 from small.task import Examples, Problem, Task
 from small.training import Batches, train_plain, tune_plain
+from ssvi.estimators.pace import default_epochs
 from ssvi.likelihoods import Gaussian, NumberPrediction
 
 HIDDEN = (50,)

@@ -55,6 +55,7 @@ def verdict(names: Sequence[str], records: Sequence[Record]) -> str:
             below.append(name)
     return (
         f"{AIM}: the log-likelihood is level with published MC-dropout's or better on {len(level)} of {len(names)} data "
-        f"sets ({', '.join(level) or 'none'}), and below that of published VI on {len(below)} ({', '.join(below) or 'none'}). "
+        f"sets ({', '.join(level) or 'none'}), and below that of published VI on {len(below)} "
+        f"({', '.join(below) or 'none'}). "
         "Level: not lower by more than our standard error."
     )

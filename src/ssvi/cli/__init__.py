@@ -61,6 +61,10 @@ COMMANDS = {
         "ssvi.cli.report:report_command",
         "One self-contained HTML page about one RUN, or several side by side; and the same as Markdown, a model card.",
     ),
+    "serve": (
+        "ssvi.cli.serve:serve_command",
+        "Answer images over HTTP with RUN: class, probabilities and uncertainty as JSON, and a page to drop an image on.",
+    ),
     "train": (
         "ssvi.cli.train:train_command",
         "Train a network by a RECIPE: a name from `ssvi recipes` (default: digits) or the path of a .toml file.",

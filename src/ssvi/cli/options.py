@@ -31,16 +31,16 @@ data_dir_option = click.option(
 samples_option = click.option(
     "--samples", type=click.IntRange(min=1), default=5, show_default=True, help="samples of theta that are averaged"
 )
+seed_option = click.option(
+    "--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="seed of the samples"
+)
+threads_option = click.option("--threads", type=click.IntRange(min=1), help="CPU threads [as in the recipe]")
+device_option = click.option(
+    "--device", default="cpu", show_default=True, help="where the network runs: cpu, cuda, cuda:1, mps"
+)
 run_argument = click.argument("run", type=click.Path(path_type=Path))
 
-_RUN_OPTIONS = (
-    samples_option,
-    click.option("--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="seed of the samples"),
-    data_dir_option,
-    click.option("--threads", type=click.IntRange(min=1), help="CPU threads [as in the recipe]"),
-    click.option("--device", default="cpu", show_default=True, help="where the network runs: cpu, cuda, cuda:1, mps"),
-    json_option,
-)
+_RUN_OPTIONS = (samples_option, seed_option, data_dir_option, threads_option, device_option, json_option)
 
 
 def run_options(command: Callable[..., Any]) -> Callable[..., Any]:

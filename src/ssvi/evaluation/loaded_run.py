@@ -90,6 +90,16 @@ class LoadedRun:
         return self._run.net
 
     @property
+    def name(self) -> str:
+        """The name of the run folder."""
+        return self._run.name
+
+    @property
+    def fingerprint(self) -> str:
+        """The first digits of the SHA-256 of the model file."""
+        return self._run.fingerprint
+
+    @property
     def classes(self) -> tuple[str, ...]:
         """The names of the classes, in the order of the network's outputs."""
         return tuple(self._run.classes)
@@ -143,7 +153,7 @@ class LoadedRun:
     def __repr__(self) -> str:
         channels, height, width = self.about.shape
         return (
-            f"LoadedRun({self._run.name}: {self.recipe.model} by {self.recipe.method}, {len(self.classes)} classes, "
+            f"LoadedRun({self.name}: {self.recipe.model} by {self.recipe.method}, {len(self.classes)} classes, "
             f"images {channels} x {height} x {width})"
         )
 

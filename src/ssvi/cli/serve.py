@@ -1,0 +1,71 @@
+"""`ssvi serve`: answers of a finished run over HTTP, and a page to try it."""
+
+from __future__ import annotations
+
+import signal
+import sys
+from pathlib import Path
+
+import click
+import torch
+
+from ssvi.cli.options import data_dir_option, device_option, run_argument, samples_option, seed_option, threads_option
+from ssvi.evaluation.loaded_run import load_run
+from ssvi.serving import ImageModel, Limits, parse_bytes, serve
+from ssvi.serving.start import check_installed
+
+
+def _bytes(context: click.Context, parameter: click.Parameter, text: str) -> int:
+    return parse_bytes(text)
+
+
+@click.command("serve")
+@run_argument
+@click.option("--host", default="127.0.0.1", show_default=True, help="address to listen on; 0.0.0.0 is all of them")
+@click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes a free one")
+@click.option(
+    "--threshold", type=float, help='answer "don\'t know" above this entropy, in nats [that of `ssvi predict`]'
+)
+@click.option(
+    "--max-batch", type=int, default=Limits.max_batch, show_default=True,
+    help="images that pass through the network at once",
+)  # fmt: skip
+@click.option(
+    "--max-wait-ms", type=float, default=1000 * Limits.max_wait, show_default=True,
+    help="milliseconds that the first image of a batch waits for others",
+)  # fmt: skip
+@click.option("--max-bytes", callback=_bytes, default="10MB", show_default=True, help="largest body of a request")
+@click.option(
+    "--max-waiting", type=int, default=Limits.max_waiting, show_default=True,
+    help="requests that are held at the same time; more get the status 503",
+)  # fmt: skip
+@click.option(
+    "--timeout", type=float, default=Limits.timeout, show_default=True, help="seconds that a request may take"
+)
+@samples_option
+@seed_option
+@data_dir_option
+@threads_option
+@device_option
+def serve_command(
+    run: Path, host: str, port: int, threshold: float | None, max_batch: int, max_wait_ms: float, max_bytes: int,
+    max_waiting: int, timeout: float, samples: int, seed: int, data_dir: Path | None, threads: int | None, device: str,
+) -> None:  # fmt: skip
+    """Answer images over HTTP with RUN: class, probabilities and uncertainty as JSON, and a page to drop an image on.
+
+    POST /predict takes an image file, as it is or in a form; GET /health tells what is served. Requests that come at the
+    same time pass through the network together. Ctrl-C answers what is on its way, and ends.
+    """
+    check_installed()
+    limits = Limits(max_batch, max_wait_ms / 1000, max_bytes, max_waiting=max_waiting, timeout=timeout)
+    loaded = load_run(run, device=device, data_dir=data_dir)
+    if count := threads or loaded.recipe.threads:
+        torch.set_num_threads(count)
+    model = ImageModel(loaded, samples, seed, threshold, limits.max_pixels)
+    ended_by = serve(model, limits, host, port, lambda address: _ready(address, model.facts.line))
+    if ended_by == signal.SIGINT:
+        sys.exit(130)
+
+
+def _ready(address: str, line: str) -> None:
+    click.echo(f"{line}\n{address} (Ctrl-C ends the server)", err=True)

@@ -1,0 +1,25 @@
+"""A server for one model: HTTP requests in, answers with their uncertainty out (`ssvi serve`).
+
+It needs `pip install 'ssvi[serve]'`. Only `application` and `server` import what that brings, so this package can be
+imported without it.
+"""
+
+from ssvi.serving.batching import Batcher
+from ssvi.serving.image_model import ImageAnswer, ImageModel
+from ssvi.serving.limits import Limits, ServingError, parse_bytes
+from ssvi.serving.model import Facts, Model
+from ssvi.serving.refused import RefusedError
+from ssvi.serving.start import serve
+
+__all__ = [
+    "Batcher",
+    "Facts",
+    "ImageAnswer",
+    "ImageModel",
+    "Limits",
+    "Model",
+    "RefusedError",
+    "ServingError",
+    "parse_bytes",
+    "serve",
+]
