@@ -10,6 +10,7 @@ from click.testing import CliRunner
 from command_line import run_command
 from small_tables import finished_table, houses, houses_file
 
+import ssvi
 from ssvi.cli import cli
 from ssvi.errors import UserError
 from ssvi.evaluation.finished_run import FinishedRun
@@ -147,6 +148,18 @@ def test_mistakes_of_prediction_leave_nothing_behind(tmp_path, new_rows):
 def test_commands_for_images_say_so(words):
     command, *rest = words
     assert "was trained on a table, but this needs a run on images" in error_of(command, finished_table(), *rest)
+
+
+def test_load_run_says_so_at_once():
+    with pytest.raises(UserError, match="was trained on a table"):
+        ssvi.load_run(finished_table())
+
+
+@pytest.mark.parametrize("command", ["compare", "tune"])
+def test_compare_and_tune_refuse_before_they_train(command, tmp_path):
+    words = ("--data", houses_file(), "--target", "price", "--methods", "ssvi", "--out", tmp_path / "runs")
+    assert "is a table: compare and tune know images" in error_of(command, "table", *words)
+    assert not (tmp_path / "runs").exists()
 
 
 def test_a_run_on_images_refuses_options_of_tables(new_rows):
