@@ -8,7 +8,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ssvi import allocation, baselines, criteria, flops, kernels, likelihoods, metrics, schedules
+    from ssvi import allocation, baselines, criteria, decisions, flops, kernels, likelihoods, metrics, schedules
     from ssvi.estimators import SSVIClassifier, SSVIRegressor
     from ssvi.evaluation.loaded_run import LoadedRun, load_run
     from ssvi.hub import from_pretrained, push_to_hub, save_pretrained
@@ -50,6 +50,7 @@ __all__ = [
     "baselines",
     "criteria",
     "curvature_importance",
+    "decisions",
     "evaluate",
     "fit_batchnorm",
     "flops",

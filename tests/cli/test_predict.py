@@ -4,9 +4,12 @@ import json
 import shutil
 
 import pytest
+from click.testing import CliRunner
 from command_line import run_command
 from PIL import Image
 from small_runs import finished
+
+from ssvi.cli import cli
 
 
 @pytest.fixture
@@ -27,13 +30,15 @@ def test_predict_says_or_does_not_know(method, tmp_path):
     assert (answer["model_uncertainty"] == 0) == (method == "deterministic")
 
 
-def test_predict_prints_the_keys_of_the_version_before(run, image):
+def test_predict_prints_the_keys_of_the_version_before_and_those_of_the_sets(run, image):
     printed = json.loads(run_command("predict", run, image, "--json"))
     assert set(printed["threshold"]) == {
         "asked", "seed", "entropy", "validation_images", "answered", "accuracy_of_answered", "accuracy",
+        "level", "set_score",
     }  # fmt: skip
     assert set(printed["answers"][0]) == {
         "file", "class", "known", "probability", "entropy", "data_uncertainty", "model_uncertainty", "probabilities",
+        "set",
     }  # fmt: skip
     given = json.loads(run_command("predict", run, image, "--threshold", 0.5, "--json"))
     assert given["threshold"] == {"entropy": 0.5}
@@ -43,3 +48,24 @@ def test_a_damaged_threshold_is_chosen_again(run, image):
     (run / "threshold.json").write_text("[]")
     printed = json.loads(run_command("predict", run, image, "--json"))
     assert json.loads((run / "threshold.json").read_text())["entropy"] == printed["threshold"]["entropy"]
+
+
+def test_predict_with_a_promised_error_and_sets(run, image):
+    table = run_command("predict", run, image, "--max-error", 0.6, "--level", 0.8)
+    assert "80 % set" in table
+    printed = json.loads(run_command("predict", run, image, "--max-error", 0.6, "--level", 0.8, "--json"))
+    assert (printed["threshold"]["max_error"], printed["threshold"]["level"]) == (0.6, 0.8)
+    for name in printed["answers"][0]["set"]:
+        assert name in table
+
+
+def test_the_level_of_a_set_is_the_share_of_validation_images(run, image):
+    """An image of which nothing is known gets a set of all classes at a level that few images cannot promise."""
+    table = run_command("predict", run, image, "--level", 0.9999)
+    assert "too few for sets" in table
+
+
+def test_one_way_to_choose_the_threshold(run, image):
+    result = CliRunner().invoke(cli, ["predict", str(run), str(image), "--threshold", "1", "--max-error", "0.1"])
+    assert result.exit_code == 2
+    assert "give one of them" in result.output

@@ -162,11 +162,13 @@ def test_compare_and_tune_refuse_before_they_train(command, tmp_path):
     assert not (tmp_path / "runs").exists()
 
 
-def test_a_run_on_images_refuses_options_of_tables(new_rows):
+def test_options_of_the_other_kind_of_run_are_refused(new_rows):
     from small_runs import finished
 
-    output = run_command("predict", finished(), new_rows, "--level", 0.5, code=2)
-    assert "--level is for runs on tables" in output
+    output = run_command("predict", finished(), new_rows, "--out", "answers.csv", code=2)
+    assert "--out is for runs on tables" in output
+    output = run_command("predict", finished_table(), new_rows, "--max-error", 0.1, code=2)
+    assert "--max-error is for runs on images" in output
 
 
 def test_inspect_works():

@@ -10,8 +10,8 @@ from small_runs import finished
 
 from ssvi.data import DataError
 from ssvi.evaluation import FinishedRun
-from ssvi.evaluation.decisions import Threshold
 from ssvi.evaluation.results import Estimate
+from ssvi.evaluation.thresholds import Threshold
 from ssvi.training.model_file import load, save
 from ssvi.training.model_header import ModelFileError
 from ssvi.training.run_folder import RunError

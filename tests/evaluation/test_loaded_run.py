@@ -11,7 +11,7 @@ from small_runs import finished
 import ssvi
 from ssvi.data import DataError, DataSet
 from ssvi.evaluation import FinishedRun, threshold
-from ssvi.evaluation.decisions import FILE, Threshold
+from ssvi.evaluation.thresholds import FILE, Threshold
 from ssvi.training.recipe import Recipe
 
 

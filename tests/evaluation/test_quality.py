@@ -28,11 +28,11 @@ def test_json_loses_nothing(run):
     assert from_plain(RunEvaluation, json.loads(text)) == evaluation
 
 
-def test_evaluation_json_has_the_keys_of_the_version_before(run):
+def test_evaluation_json_has_the_keys_of_the_version_before_and_the_decisions(run):
     values = without_defaults(evaluate_run(run, samples=2))
     assert set(values) == {
         "data", "examples", "samples", "seed", "metrics", "point", "at_mean", "entropy", "mutual_information", "cost",
-        "reliability", "risk_coverage", "images",
+        "reliability", "risk_coverage", "images", "decisions",
     }  # fmt: skip
     assert set(values["metrics"]["nll"]) == {"value", "low", "high"}
     assert set(values["reliability"]) == {"count", "confidence", "accuracy"}

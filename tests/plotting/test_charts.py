@@ -69,6 +69,18 @@ def test_curves_go_through_their_points_and_are_named_at_their_ends():
     assert numbers(name, "x", "y") == (pytest.approx(x2 + 6, abs=0.11), pytest.approx(y2 + 4, abs=0.11))
 
 
+def test_a_chosen_point_has_a_ring_and_the_guide_its_line():
+    drawing = curves([Curve(B, [(0, 0), (1, 1)], chosen=(1, 1))], UNIT, UNIT, title="", guide=[(0, 1), (1, 0)])
+    (ring,), (line,), (guide,) = (
+        marks(drawing, *kind) for kind in (("circle", "ring"), ("polyline", "line"), ("polyline", "guide"))
+    )
+    assert "s1" in ring.get("class").split()
+    start, end = (tuple(map(float, point.split(","))) for point in line.get("points").split())
+    assert numbers(ring, "cx", "cy") == pytest.approx(end, abs=0.06)
+    assert guide.get("points") == f"{start[0]},{end[1]} {end[0]},{start[1]}"
+    assert not marks(curves([Curve(B, [(0, 0), (1, 1)])], UNIT, UNIT, title=""), "circle", "ring")
+
+
 def test_a_curve_of_one_point_is_a_marker():
     drawing = curves([Curve(B, [(0.5, 0.5)])], UNIT, UNIT, title="")
     assert not marks(drawing, "polyline", "line")

@@ -14,7 +14,8 @@ from ssvi.report import MOST, write_report
 from ssvi.training.run_folder import RunError
 
 TITLES = (
-    "Quality", "Training", "Calibration", "Out of distribution", "Corrupted images", "Layers", "Images", "Cost", "Recipe",
+    "Quality", "Training", "Calibration", "Decisions", "Out of distribution", "Corrupted images", "Layers", "Images",
+    "Cost", "Recipe",
 )  # fmt: skip
 
 

@@ -5,16 +5,26 @@ The three differ in the images: the test images of the run, those of other data 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
 from rich.table import Table
 
-from ssvi.cli.options import open_run, run_argument, run_options
+from ssvi.cli.options import level_option, max_error_option, open_run, run_argument, run_options
 from ssvi.cli.progress import bar
 from ssvi.cli.tables import grid, show
-from ssvi.evaluation import evaluate_corruption, evaluate_ood, evaluate_run, wording
+from ssvi.evaluation import (
+    DecisionSettings,
+    evaluate_corruption,
+    evaluate_ood,
+    evaluate_run,
+    read_costs,
+    wording,
+)
+from ssvi.evaluation.decision_wording import NO_VALIDATION, decision_rows
 from ssvi.evaluation.ood import file_name
+from ssvi.evaluation.promises import DEFAULT
 from ssvi.evaluation.results import CorruptionResult, Cost, Estimate, OODResult, RunEvaluation
 from ssvi.evaluation.wording import METRIC, RANKING, interval, number
 from ssvi.training.records import without_defaults
@@ -22,18 +32,28 @@ from ssvi.training.records import without_defaults
 
 @click.command("evaluate")
 @run_argument
+@level_option
+@max_error_option(default=DEFAULT.max_error)
+@click.option(
+    "--costs", type=click.Path(path_type=Path), metavar="FILE.csv",
+    help="what each action costs in each class: the first line names the actions, each other line a class and its costs",
+)  # fmt: skip
 @run_options
 def evaluate_command(
-    run: Path, samples: int, seed: int, data_dir: Path | None, threads: int | None, device: str, as_json: bool
-) -> None:
+    run: Path, level: float, max_error: float, costs: Path | None, samples: int, seed: int, data_dir: Path | None,
+    threads: int | None, device: str, as_json: bool,
+) -> None:  # fmt: skip
     """Quality of the predictions of RUN on its test images, with intervals; and what the network costs.
 
-    The result is stored in RUN as evaluation.json.
+    The validation images of RUN choose a temperature, sets of classes and a threshold for "don't know"; the test images
+    show whether what they promise is kept. The result is stored in RUN as evaluation.json.
     """
     finished = open_run(run, data_dir, threads, device)
-    evaluation = evaluate_run(finished, samples, seed, bar)
+    matrix = None if costs is None else read_costs(costs, finished.classes)
+    evaluation = evaluate_run(finished, samples, seed, bar, DecisionSettings(level, max_error, matrix))
     finished.write("evaluation.json", evaluation)
-    show(without_defaults(evaluation), as_json, lambda: [_quality(str(run), evaluation), _cost(evaluation.cost)])
+    tables = [_quality(str(run), evaluation), *_decisions(evaluation), _cost(evaluation.cost)]
+    show(without_defaults(evaluation), as_json, lambda: tables)
 
 
 @click.command("ood")
@@ -91,6 +111,15 @@ def _quality(run: str, evaluation: RunEvaluation) -> Table:
     ]
     title = f"{run}: {evaluation.examples:,} test images of {evaluation.data}"
     return grid(title, ("", samples, "95 % interval", evaluation.point), rows)
+
+
+def _decisions(evaluation: RunEvaluation) -> Iterator[Table | str]:
+    decisions, rows = evaluation.decisions, decision_rows(evaluation)
+    if rows:
+        title = f"decisions, chosen on {decisions.validation_images:,} validation images" if decisions else "decisions"
+        yield grid(title, ("", "test images", ""), [(row.name, row.found, row.beside) for row in rows])
+    if decisions is None:
+        yield NO_VALIDATION
 
 
 def _cost(cost: Cost) -> Table:

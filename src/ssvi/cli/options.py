@@ -40,9 +40,23 @@ threads_option = click.option("--threads", type=click.IntRange(min=1), help="CPU
 device_option = click.option(
     "--device", default="cpu", show_default=True, help="where the network runs: cpu, cuda, cuda:1, mps"
 )
+_PROBABILITY = click.FloatRange(0, 1, min_open=True, max_open=True)
+level_option = click.option(
+    "--level", type=_PROBABILITY, default=0.9, show_default=True,
+    help="share of images whose true class is in the set of classes that an image gets; of a table: the probability of the "
+    "interval of a number",
+)  # fmt: skip
 run_argument = click.argument("run", type=click.Path(path_type=Path))
 
 _RUN_OPTIONS = (samples_option, seed_option, data_dir_option, threads_option, device_option, json_option)
+
+
+def max_error_option(default: float | None) -> Decorator:
+    """`--max-error`: the error rate that is promised among the answers."""
+    return click.option(
+        "--max-error", type=_PROBABILITY, default=default, show_default=default is not None,
+        help='answer "don\'t know" so often that of the answers at most this share is wrong, with a confidence of 0.9',
+    )  # fmt: skip
 
 
 def run_options(command: Callable[..., Any]) -> Callable[..., Any]:

@@ -14,7 +14,6 @@ from ssvi.cli.progress import bar
 from ssvi.cli.tables import grid, show
 from ssvi.data.tables.extras import extra
 from ssvi.evaluation import FinishedRun
-from ssvi.evaluation.decisions import Threshold
 from ssvi.evaluation.table_answers import (
     ClassAnswer,
     NumberAnswer,
@@ -24,6 +23,7 @@ from ssvi.evaluation.table_answers import (
     table_threshold,
 )
 from ssvi.evaluation.table_run import TableRun
+from ssvi.evaluation.thresholds import Threshold
 from ssvi.training.records import to_plain, without_defaults
 from ssvi.training.run_folder import RunError, write_whole
 

@@ -5,13 +5,17 @@ record is what `--json` prints, what the run folder stores, and what the report 
 """
 
 from ssvi.evaluation.corruption import evaluate_corruption
-from ssvi.evaluation.decisions import answer, threshold
+from ssvi.evaluation.cost_file import read_costs
+from ssvi.evaluation.decisions import answer
 from ssvi.evaluation.finished_run import FinishedRun
 from ssvi.evaluation.layers import agreement, layer_rows
 from ssvi.evaluation.ood import evaluate_ood
+from ssvi.evaluation.promises import DecisionSettings
 from ssvi.evaluation.quality import evaluate_run
+from ssvi.evaluation.thresholds import threshold
 
 __all__ = [
+    "DecisionSettings",
     "FinishedRun",
     "agreement",
     "answer",
@@ -19,5 +23,6 @@ __all__ = [
     "evaluate_ood",
     "evaluate_run",
     "layer_rows",
+    "read_costs",
     "threshold",
 ]

@@ -14,8 +14,8 @@ from torch import Tensor, nn
 
 from ssvi.data import DataError, Split
 from ssvi.data.given_images import Images, given_images
-from ssvi.evaluation.decisions import FILE, Threshold, chosen_threshold
 from ssvi.evaluation.finished_run import FinishedRun
+from ssvi.evaluation.thresholds import FILE, Threshold, chosen_threshold
 from ssvi.inference.evaluate import Outputs
 from ssvi.training.device import device_of
 from ssvi.training.model_header import ModelAbout

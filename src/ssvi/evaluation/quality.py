@@ -8,6 +8,7 @@ from torch import Tensor
 from ssvi import metrics
 from ssvi.evaluation.cost import cost
 from ssvi.evaluation.finished_run import FinishedRun, Track, quiet
+from ssvi.evaluation.promises import DEFAULT, DecisionSettings, evaluate_costs, evaluate_decisions, validation_outputs
 from ssvi.evaluation.results import Estimate, HardImages, ImageAnswer, Reliability, RiskCoverage, RunEvaluation
 from ssvi.inference.evaluate import HEADLINE, Evaluation, Outputs, collect, evaluate_outputs
 from ssvi.inference.predict import Mixture
@@ -21,9 +22,12 @@ SHOWN = 12
 """Images of each kind that the report shows."""
 
 
-def evaluate_run(run: FinishedRun, samples: int = 5, seed: int = 0, track: Track = quiet) -> RunEvaluation:
-    """Everything that `evaluation.json` holds."""
+def evaluate_run(
+    run: FinishedRun, samples: int = 5, seed: int = 0, track: Track = quiet, settings: DecisionSettings = DEFAULT
+) -> RunEvaluation:
+    """Everything that `evaluation.json` holds; `settings` say which decisions are asked for."""
     outputs = run.outputs(run.test, samples, seed, "test images", track)
+    validation = validation_outputs(run, samples, seed, track)
     evaluation = evaluate_outputs(outputs)
     return RunEvaluation(
         data=run.recipe.data,
@@ -39,6 +43,8 @@ def evaluate_run(run: FinishedRun, samples: int = 5, seed: int = 0, track: Track
         reliability=_reliability(outputs),
         risk_coverage=_risk_coverage(outputs),
         images=HardImages(uncertain=_most_uncertain(outputs), wrong=_most_confidently_wrong(outputs)),
+        decisions=None if validation is None else evaluate_decisions(validation, outputs, settings),
+        action_costs=None if settings.costs is None else evaluate_costs(outputs, settings.costs),
     )
 
 

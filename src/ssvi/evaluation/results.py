@@ -1,12 +1,14 @@
 """The results of the evaluations of a finished run: frozen dataclasses whose fields are the keys of the JSON files.
 
-Those of `ssvi predict` are in `ssvi.evaluation.decisions`. Lists and not tensors, so that `ssvi.training.records` turns
-them to JSON and back without loss.
+Those of `ssvi predict` are in `ssvi.evaluation.decisions` and `thresholds`. Lists and not tensors, so that
+`ssvi.training.records` turns them to JSON and back without loss.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from ssvi.evaluation.decision_results import CostQuality, DecisionQuality
 
 
 @dataclass(frozen=True)
@@ -99,6 +101,9 @@ class RunEvaluation:
     images: HardImages
     asked: int | None = None
     """Samples that were asked for; some networks have fewer to give."""
+    decisions: DecisionQuality | None = None
+    """None where the run has no validation images."""
+    action_costs: CostQuality | None = None
 
 
 @dataclass(frozen=True)

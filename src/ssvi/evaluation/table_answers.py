@@ -12,10 +12,10 @@ from dataclasses import dataclass, replace
 from torch import Tensor
 
 from ssvi.data.tables import Rows
-from ssvi.evaluation import decisions
-from ssvi.evaluation.decisions import ANSWERED, FILE, Threshold
+from ssvi.evaluation import thresholds
 from ssvi.evaluation.finished_run import Track, quiet
 from ssvi.evaluation.table_run import TableRun, pieces
+from ssvi.evaluation.thresholds import ANSWERED, FILE, Threshold
 from ssvi.likelihoods import NumberPrediction
 
 
@@ -87,7 +87,7 @@ def table_threshold(run: TableRun, samples: int, seed: int) -> NumberThreshold |
 
 
 def _of_classes(run: TableRun, rows: Rows, samples: int, seed: int) -> Threshold:
-    return decisions.choose(replace(run.classes(rows.x, samples, seed), labels=rows.y))
+    return thresholds.choose(replace(run.classes(rows.x, samples, seed), labels=rows.y))
 
 
 def _of_numbers(run: TableRun, rows: Rows, samples: int, seed: int) -> NumberThreshold:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 
 from ssvi.plotting import svg
+from ssvi.plotting.html import element
 from ssvi.plotting.scale import Scale, percent
 from ssvi.plotting.svg import HEIGHT, WIDTH, Drawing, Point, Series
 
@@ -44,6 +45,11 @@ class Axes:
     def marker(self, series: Series, x: float, y: float, size: float = 4.0, extra: str = "") -> None:
         """The marker of a series."""
         self.marks.append(svg.marker(series, *self.place(x, y), size, extra))
+
+    def ring(self, series: Series, x: float, y: float) -> None:
+        """A ring around a point that was chosen."""
+        across, down = self.place(x, y)
+        self.marks.append(element("circle", class_=f"ring s{series.number}", cx=across, cy=down, r=7))
 
     def whisker(self, series: Series, x: float, low: float, high: float, extra: str = "") -> None:
         """An upright interval."""
@@ -106,21 +112,24 @@ class Axes:
 
 @dataclass(frozen=True)
 class Curve:
-    """The points of a series, with markers if wished, and upright intervals (x, low, high)."""
+    """The points of a series, with markers if wished, upright intervals (x, low, high), and a chosen point with a ring."""
 
     series: Series
     points: Sequence[Point]
     intervals: Sequence[tuple[float, float, float]] = ()
     markers: bool = False
+    chosen: Point | None = None
 
 
 def curves(
     drawn: Sequence[Curve], x: Scale, y: Scale, *, title: str, x_label: str = "", y_label: str = "",
-    height: int = HEIGHT,
+    height: int = HEIGHT, guide: Sequence[Point] = (),
 ) -> Drawing:  # fmt: skip
-    """A line for each series, with its name at its end."""
+    """A line for each series, with its name at its end; `guide` is a thin line to compare with."""
     right = max(svg.room(curve.series.label for curve in drawn), 24)
     axes = Axes(x, y, title=title, x_label=x_label, y_label=y_label, right=right, height=height)
+    if guide:
+        axes.guide(guide)
     for curve in drawn:
         axes.line(curve.series, curve.points)
         for at, low, high in curve.intervals:
@@ -128,6 +137,8 @@ def curves(
         if curve.markers:
             for point in curve.points:
                 axes.marker(curve.series, *point)
+        if curve.chosen is not None:
+            axes.ring(curve.series, *curve.chosen)
     axes.end_labels((curve.series, curve.points[-1]) for curve in drawn)
     return axes.drawing()
 

@@ -12,7 +12,7 @@ from markupsafe import Markup
 
 import ssvi
 from ssvi.plotting import HasHTML, sign, style
-from ssvi.report import network_plots, quality_plots, tables
+from ssvi.report import decision_plots, network_plots, quality_plots, tables
 from ssvi.report.gather import ReportedRun
 from ssvi.report.pieces import Cards, Details, Gallery, HeatTable, Section, Sentence, environment
 
@@ -63,6 +63,24 @@ def calibration(runs: Sequence[ReportedRun]) -> Section:
     )
     cards = [quality_plots.reliability(runs), quality_plots.risk_coverage(runs)]
     return Section("Calibration", about, [Cards(cards, wide=True)])
+
+
+def decisions(runs: Sequence[ReportedRun]) -> Section:
+    """What validation images promise, and whether it is kept; or how to get it."""
+    table, cards = tables.decisions(runs), [*decision_plots.coverage(runs), *decision_plots.sizes(runs)]
+    if not table.rows:
+        about = (
+            "Not computed: without validation images nothing can be promised. For a run that has some, this adds it:"
+        )
+        return Section("Decisions", about, command=f"ssvi evaluate {runs[0].path}")
+    about = (
+        "Chosen on validation images, checked on test images. The set of an image holds its class as often as promised: "
+        "one class is a clear answer, several are a choice for a person, none says that no class is probable enough. Leave "
+        "images above the entropy threshold to a person, and the errors among the other answers stay below the promised "
+        "rate. Use scaled probabilities if their NLL is lower than the raw one. All this holds for new images of the same "
+        "kind."
+    )
+    return Section("Decisions", about, [table, Cards(cards, wide=True)])
 
 
 def ood(runs: Sequence[ReportedRun]) -> Section:
@@ -135,4 +153,4 @@ def recipe(runs: Sequence[ReportedRun]) -> Section:
     return Section("Recipe", "Where the runs differ.", [content, Details("What they share", shared)])
 
 
-SECTIONS = (quality, training, calibration, ood, corruption, layers, images, cost, recipe)
+SECTIONS = (quality, training, calibration, decisions, ood, corruption, layers, images, cost, recipe)

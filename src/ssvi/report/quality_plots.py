@@ -70,17 +70,24 @@ def _bins(run: ReportedRun) -> ReliabilityBins:
 def risk_coverage(runs: Sequence[ReportedRun]) -> Card:
     """The error rate of the answers if only the most certain share is answered."""
     drawn = [_risks(run) for run in runs]
-    risks = linear([risk for curve in drawn for _, risk in curve.points], low=0.0, label=percent)
+    values = [risk for curve in drawn for _, risk in curve.points] + [c.chosen[1] for c in drawn if c.chosen]
+    risks = linear(values, low=0.0, label=percent)
     drawing = curves(
         drawn, Scale(0.0, 1.0, label=percent), risks, title="risk and coverage", x_label="share of images answered",
         y_label="errors among them", height=TALL,
     )  # fmt: skip
-    return Card("Risk and coverage: answering only when certain", drawing)
+    ring = "; ring: the chosen threshold" if any(curve.chosen for curve in drawn) else ""
+    return Card(f"Risk and coverage: answering only when certain{ring}", drawing)
 
 
 def _risks(run: ReportedRun) -> Curve:
-    curve = run.evaluation.risk_coverage
-    return Curve(run.series, list(zip(curve.coverage, curve.risk, strict=True)))
+    """The curve, and the threshold for the promised error rate where there is one."""
+    curve, decisions = run.evaluation.risk_coverage, run.evaluation.decisions
+    answers = None if decisions is None else decisions.answers
+    chosen = None
+    if answers is not None and answers.answered is not None and answers.error is not None:
+        chosen = (answers.answered, answers.error)
+    return Curve(run.series, list(zip(curve.coverage, curve.risk, strict=True)), chosen=chosen)
 
 
 def entropies(run: ReportedRun, result: OODResult) -> Card:

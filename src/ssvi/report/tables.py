@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 
 import ssvi
 from ssvi.evaluation import wording
+from ssvi.evaluation.decision_wording import DecisionRow, decision_rows
 from ssvi.evaluation.results import Cost, OODResult, RunEvaluation
 from ssvi.evaluation.wording import METRIC, RANKING, interval, number
 from ssvi.plotting import Cell, Table
@@ -28,6 +29,21 @@ def _quality(evaluation: RunEvaluation, key: str) -> Cell:
     estimate, one = evaluation.metrics[key], number(key, evaluation.at_mean[key])
     where = "at the mean" if evaluation.point == "posterior mean" else evaluation.point
     return Cell(number(key, estimate.value), (interval(key, estimate), f"{where} {one}"))
+
+
+def decisions(runs: Sequence[ReportedRun]) -> Table:
+    """Every number of `decision_rows`; what was promised of it stands below it."""
+    by_run = [{row.name: row for row in decision_rows(run.evaluation)} for run in runs]
+    names = dict.fromkeys(name for rows in by_run for name in rows)
+    rows = [[Cell(name), *(_cell(rows.get(name)) for rows in by_run)] for name in names]
+    return Table(["", *_names(runs)], rows)
+
+
+def _cell(row: DecisionRow | None) -> Cell:
+    """A run without validation images, or without costs, has a dash."""
+    if row is None:
+        return Cell("-")
+    return Cell(row.found, (row.beside,) if row.beside else ())
 
 
 SIMPLE_COSTS: dict[str, Callable[[ReportedRun], str]] = {
@@ -142,6 +158,7 @@ def _tables(runs: Sequence[ReportedRun]) -> list[str]:
     blocks = [
         "## Quality",
         headline(runs).markdown(),
+        *(["## Decisions", decided.markdown()] if (decided := decisions(runs)).rows else []),
         "## Out of distribution",
         *(table.markdown() for table in ood(runs)),
     ]
