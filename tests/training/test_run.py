@@ -270,7 +270,7 @@ def test_the_guard_names_layer_number_and_remedy(spoil, message, tmp_path):
     with torch.no_grad():
         spoil(run.net[4].posterior)
     with pytest.raises(TrainingError, match=message):
-        epoch_end.summarise(None, run.training, Progress(), run.batches, None)
+        epoch_end.summarise(None, run.training, Progress(), run.task, run.batches, None)
     assert resume(tmp_path / "run")[0].progress.step == 0, "the last good checkpoint is still there"
 
 

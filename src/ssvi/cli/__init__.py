@@ -51,7 +51,7 @@ COMMANDS = {
     ),
     "predict": (
         "ssvi.cli.predict:predict_command",
-        'What RUN says of image files, and of all images in folders: class, probability, uncertainty, or "don\'t know".',
+        'What RUN says of image files, of all images in folders, or of the rows of a table; or "don\'t know".',
     ),
     "recipes": (
         "ssvi.cli.installation:recipes_command",

@@ -11,6 +11,7 @@ import click
 import torch
 
 from ssvi import methods
+from ssvi.data.tables import NPZ_TARGET, is_table
 from ssvi.evaluation import FinishedRun
 from ssvi.training.device import device_of
 from ssvi.training.recipe import COMMON, Recipe, RecipeError, all_fields, fields_of
@@ -23,6 +24,7 @@ FIELDS = all_fields()
 """The settings of a recipe, each with its default and its help."""
 
 DEFAULT_RECIPE = "digits"
+TABLE_RECIPE = "table"
 
 json_option = click.option("--json", "as_json", is_flag=True, help="print JSON, for machines")
 data_dir_option = click.option(
@@ -41,7 +43,8 @@ device_option = click.option(
 _PROBABILITY = click.FloatRange(0, 1, min_open=True, max_open=True)
 level_option = click.option(
     "--level", type=_PROBABILITY, default=0.9, show_default=True,
-    help="share of images whose true class is in the set of classes that an image gets",
+    help="share of images whose true class is in the set of classes that an image gets; of a table: the probability of the "
+    "interval of a number",
 )  # fmt: skip
 run_argument = click.argument("run", type=click.Path(path_type=Path))
 
@@ -109,11 +112,15 @@ def _with_default(about: Field[Any]) -> str:
 
 
 def resolve(name: str, given: dict[str, Any], sparsity: float | None = None) -> Recipe:
-    """The recipe of that name, with the flags that were given; a folder or .npz file is data for the default recipe."""
-    if name not in names() and (Path(name).is_dir() or name.endswith(".npz")):
+    """The recipe of that name, with the flags that were given; a folder or file of data is trained on by the recipe for
+    such data."""
+    if name not in names() and (Path(name).is_dir() or name.endswith(".npz") or is_table(Path(name))):
         if "data" in given:
             raise RecipeError(f"{name} and --data={given['data']} are both data: give one of them")
-        return resolve(DEFAULT_RECIPE, given | {"data": name}, sparsity)
+        return resolve(TABLE_RECIPE if is_table(Path(name)) else DEFAULT_RECIPE, given | {"data": name}, sparsity)
+    data = Path(given.get("data", ""))
+    if data.suffix == ".npz" and is_table(data):
+        given = {"target": NPZ_TARGET} | given
     if sparsity is not None:
         if "density" in given:
             raise RecipeError(f"--density={given['density']} and --sparsity={sparsity}: give one of them, not both")

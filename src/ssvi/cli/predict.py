@@ -1,4 +1,4 @@
-"""`ssvi predict`: what a finished run says of image files."""
+"""`ssvi predict`: what a finished run says of image files, or of the rows of a table."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 from rich.table import Table
 
 from ssvi.cli.options import level_option, max_error_option, open_run, run_argument, run_options
+from ssvi.cli.predict_table import predict_table
 from ssvi.cli.progress import bar
 from ssvi.cli.tables import grid, show
 from ssvi.evaluation import answer, threshold
@@ -20,36 +22,65 @@ from ssvi.training.records import without_defaults
 
 @click.command("predict")
 @run_argument
-@click.argument("images", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
 @click.option(
     "--threshold",
     "limit",
     type=float,
-    help='answer "don\'t know" above this entropy, in nats [chosen on validation images]',
+    help='answer "don\'t know" above this entropy, in nats, or above this standard deviation of a number [chosen on '
+    "validation images or rows]",
+)
+@click.option(
+    "--out", type=click.Path(path_type=Path), help="of a table: write the answers to this .csv or .parquet file"
 )
 @max_error_option(default=None)
 @level_option
 @run_options
+@click.pass_context
 def predict_command(
-    run: Path, images: tuple[Path, ...], limit: float | None, max_error: float | None, level: float, samples: int,
-    seed: int, data_dir: Path | None, threads: int | None, device: str, as_json: bool,
+    context: click.Context, run: Path, files: tuple[Path, ...], limit: float | None, out: Path | None,
+    max_error: float | None, level: float, samples: int, seed: int, data_dir: Path | None, threads: int | None,
+    device: str, as_json: bool,
 ) -> None:  # fmt: skip
-    """What RUN says of image files, and of all images in folders: class, probability, uncertainty, or "don't know".
+    """What RUN says of image files, of all images in folders, or of the rows of a table; or "don't know".
 
     The entropy is the sum of the uncertainty of the data (the image is ambiguous) and that of the model (it has seen too
     few such images). Above a threshold the answer is "don't know". The threshold is stored in RUN as threshold.json: of
     the validation images that RUN gets right, 95 % are answered; or, with --max-error, at most that share of the answers
     is wrong. The set of an image holds its true class with a probability of --level; it is empty where no class is
     probable enough.
+
+    Of a RUN on a table, FILES is one table with the columns of the training. A number has its mean, its standard deviation,
+    an interval, and the share of the variance that comes from the model; --samples is by default that of the recipe.
     """
     if limit is not None and max_error is not None:
         raise click.UsageError("--threshold and --max-error: give one of them, not both")
     finished = open_run(run, data_dir, threads, device)
+    if finished.table is not None:
+        _refuse(context, "max_error", "images", "a table")
+        given = context.get_parameter_source("samples") is not ParameterSource.DEFAULT
+        samples = samples if given else finished.recipe.samples
+        predict_table(finished, _one(files), out, level, limit, samples, seed, as_json)
+        return
+    _refuse(context, "out", "tables", "images")
     chosen = Threshold(limit)
     if limit is None:
         chosen = threshold(finished, samples, seed, bar, max_error=max_error, level=level)
-    decisions = answer(finished, images, chosen.entropy, samples, seed, bar, set_threshold=chosen.set_threshold)
+    decisions = answer(finished, files, chosen.entropy, samples, seed, bar, set_threshold=chosen.set_threshold)
     show(_plain(chosen, decisions), as_json, lambda: _tables(chosen, decisions))
+
+
+def _one(files: tuple[Path, ...]) -> Path:
+    if len(files) > 1:
+        raise click.UsageError(f"{len(files)} files are given, but a run on a table answers one table at a time")
+    return files[0]
+
+
+def _refuse(context: click.Context, name: str, kind: str, data: str) -> None:
+    """Refuse an option that this run has no use for."""
+    if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+        flag = "--" + name.replace("_", "-")
+        raise click.UsageError(f"{flag} is for runs on {kind}, but this one was trained on {data}: leave it out")
 
 
 def _plain(chosen: Threshold, decisions: list[Decision]) -> dict[str, Any]:

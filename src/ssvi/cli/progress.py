@@ -70,13 +70,22 @@ def training_bar(run: Run) -> Iterator[Watch]:
 
     def epoch(line: EpochLine) -> None:
         nonlocal validation
-        validation = f"  val {line.validation.accuracy:.2%}" if line.validation else ""
+        validation = _validation(line)
         step(line)  # the bar shows the validation of this epoch, also after the last one
         if not console.is_terminal:
             click.echo(f"epoch {line.epoch + 1}: loss {line.loss:.4f}, NLL {line.nll:.4f}{validation}")
 
     with progress:
         yield Watch(step, epoch)
+
+
+def _validation(line: EpochLine) -> str:
+    """Accuracy of classes, or the RMSE of numbers; nothing without examples for validation."""
+    if line.validation is None:
+        return ""
+    if line.validation.accuracy is None:
+        return f"  val RMSE {line.validation.rmse:.4g}"
+    return f"  val {line.validation.accuracy:.2%}"
 
 
 def _numbers(n: StepNumbers) -> str:

@@ -16,6 +16,9 @@ from rich.console import Console
 from ssvi.cli.options import DEFAULT_RECIPE, data_dir_option, recipe_flags, resolve
 from ssvi.cli.progress import json_lines, silence, training_bar
 from ssvi.cli.tables import two_columns
+from ssvi.evaluation import FinishedRun
+from ssvi.evaluation.table_answers import table_threshold
+from ssvi.evaluation.table_run import TableRun
 from ssvi.inference import distributed
 from ssvi.kernels.native.allocator import tune_malloc
 from ssvi.training.progress import EpochLine
@@ -46,7 +49,8 @@ def train_command(
     """Train a network by a RECIPE: a name from `ssvi recipes` (default: digits) or the path of a .toml file.
 
     The path of a folder of class folders of images, or of a .npz file, trains the default recipe on these images; --size,
-    --fit and --channels say what shape they get.
+    --fit and --channels say what shape they get. The path of a table (.csv, .tsv, .parquet, or .npz with rows) trains the
+    recipe `table`; --target names the column that is predicted.
 
     Every flag below --tensorboard overrides a setting of the recipe. Ctrl-C finishes the step, saves, and says how to
     go on.
@@ -57,8 +61,9 @@ def train_command(
         run = _resumed(resume_from, given, sparsity, data_dir)
     else:
         run = _started(resolve(recipe, given, sparsity), out or _new_folder(recipe), data_dir)
-    if run.data.validation is not None and distributed.rank() == 0:
-        click.echo(_own_validation(run), err=True)
+    if distributed.rank() == 0:
+        for line in run.task.lines():
+            click.echo(line, err=True)
     _train(run, as_json, tensorboard)
     if distributed.rank() == 0:
         _end(run, as_json)
@@ -81,11 +86,6 @@ def _resumed(folder: Path, given: dict[str, Any], sparsity: float | None, data_d
     for line in damaged:
         click.echo(f"warning: {line}; an older checkpoint is used", err=True)
     return run
-
-
-def _own_validation(run: Run) -> str:
-    count, share = len(run.validation), run.recipe.validation
-    return f"validation: the {count} images that {run.recipe.data} has for it; validation={share} is not used"
 
 
 def _new_folder(recipe: str) -> Path:
@@ -114,7 +114,7 @@ def _show_warning(message: Warning | str, category: type[Warning], *where: Any, 
 
 
 def _end(run: Run, as_json: bool) -> None:
-    """After a signal, print how to go on; else evaluate the network on the test images, and print the result."""
+    """After a signal, print how to go on; else evaluate the network on the test examples, and print the result."""
     folder = run.folder.path
     if run.interrupted:
         click.echo(
@@ -122,6 +122,8 @@ def _end(run: Run, as_json: bool) -> None:
         )
         sys.exit(130)
     evaluation = finish(run)
+    if run.recipe.is_table:  # so that `ssvi predict` does not need the table of the training
+        table_threshold(TableRun(FinishedRun(folder)), run.recipe.samples, seed=0)
     result = asdict(evaluation) if evaluation else {}
     if as_json:
         click.echo(json.dumps({"run": str(folder), "result": result}))

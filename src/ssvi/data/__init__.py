@@ -8,7 +8,8 @@ from ssvi.data.fitting import FITS, Fitting, is_size, parse_size
 from ssvi.data.load import NAMES, cifar_c_folder, digits, load
 from ssvi.data.readers.folders import image_files, read_images
 from ssvi.data.readers.published import cifar_c
-from ssvi.data.split import Batches, DataError, Split
+from ssvi.data.split import Batches, DataError, Examples, Split
+from ssvi.data.training_data import TrainingData
 
 __all__ = [
     "CORRUPTIONS",
@@ -17,8 +18,10 @@ __all__ = [
     "Batches",
     "DataError",
     "DataSet",
+    "Examples",
     "Fitting",
     "Split",
+    "TrainingData",
     "augment",
     "cifar_c",
     "cifar_c_folder",

@@ -1,9 +1,10 @@
-"""A split, images and their labels; and the batches of it, from which training resumes at any step, bit for bit."""
+"""A split, examples and their labels; and the batches of it, from which training resumes at any step, bit for bit."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from typing import Protocol, Self
 
 import numpy as np
 import torch
@@ -15,6 +16,27 @@ from ssvi.errors import UserError
 
 class DataError(UserError, RuntimeError):
     """Data that is missing, damaged or of the wrong kind; the message names what, where and the remedy."""
+
+
+class Examples(Protocol):
+    """Examples and what is to be predicted of each: the images of a `Split`, or the rows of a table."""
+
+    @property
+    def x(self) -> Tensor:
+        """One example along the first axis."""
+
+    @property
+    def y(self) -> Tensor:
+        """Their classes, int64 (n,), or their numbers, float32 (n,)."""
+
+    def __len__(self) -> int:
+        """How many there are."""
+
+    def __getitem__(self, index: Tensor | slice) -> Self:
+        """Some of them."""
+
+    def split(self, fraction: float, seed: int = 0) -> tuple[Self, Self]:
+        """Two parts: the rest, and a random `fraction`."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -38,14 +60,20 @@ class Split:
 
     def split(self, fraction: float, seed: int = 0) -> tuple[Split, Split]:
         """Two parts: the rest, and a random `fraction` of every class (rounded). Both keep the order of the images."""
-        if not 0 <= fraction < 1:
-            raise DataError(f"fraction={fraction} must be in [0, 1)")
-        shuffled = torch.randperm(len(self), generator=torch.Generator().manual_seed(seed))
-        chosen = torch.zeros(len(self), dtype=torch.bool)
-        for label in set(self.y.tolist()):
-            members = shuffled[self.y[shuffled] == label]
-            chosen[members[: round(fraction * len(members))]] = True
+        chosen = random_share(self.y, fraction, seed)
         return self[~chosen], self[chosen]
+
+
+def random_share(groups: Tensor, fraction: float, seed: int) -> Tensor:
+    """A mask of a random `fraction` of every group (rounded); `groups` has the number of each example's group, (n,)."""
+    if not 0 <= fraction < 1:
+        raise DataError(f"fraction={fraction} must be in [0, 1)")
+    shuffled = torch.randperm(len(groups), generator=torch.Generator().manual_seed(seed))
+    chosen = torch.zeros(len(groups), dtype=torch.bool)
+    for group in set(groups.tolist()):
+        members = shuffled[groups[shuffled] == group]
+        chosen[members[: round(fraction * len(members))]] = True
+    return chosen
 
 
 def empty(like: Split) -> Split:
@@ -66,15 +94,15 @@ class Batches:
     by (seed, e, t). Nothing else is random and no state is kept: `epoch(e, start=t)` goes on exactly as `epoch(e)`
     does after t steps.
 
-    With `ranks` processes, `batch_size` counts the images of all of them. Every process augments the whole batch and
-    rank r takes every `ranks`-th image from the r-th on, so the images of a step do not depend on the number of
-    processes. The last batch may be smaller, and then the ranks may get different numbers of images; `drop_last` leaves
+    With `ranks` processes, `batch_size` counts the examples of all of them. Every process augments the whole batch and
+    rank r takes every `ranks`-th example from the r-th on, so the examples of a step do not depend on the number of
+    processes. The last batch may be smaller, and then the ranks may get different numbers of examples; `drop_last` leaves
     it out.
     """
 
     def __init__(
         self,
-        split: Split,
+        split: Examples,
         batch_size: int,
         *,
         normalise: Callable[[Tensor], Tensor],
@@ -92,7 +120,7 @@ class Batches:
         if batch_size % ranks:
             raise DataError(f"ranks={ranks} processes cannot share batch_size={batch_size}: take a multiple of {ranks}")
         if drop_last and len(split) < batch_size:
-            raise DataError(f"{len(split)} images do not fill one batch of {batch_size}: take a smaller batch_size")
+            raise DataError(f"{len(split)} examples do not fill one batch of {batch_size}: take a smaller batch_size")
         self.split, self.batch_size, self.drop_last = split, batch_size, drop_last
         self.seed, self.shuffle = seed, shuffle
         self.augment, self.normalise = augment, normalise

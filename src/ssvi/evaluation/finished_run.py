@@ -51,7 +51,10 @@ class FinishedRun:
         self.recipe = self.folder.recipe
         self.net = model_file.load(self.folder.path)
         file = self.folder.path / "model.safetensors"
-        self.about = _about(file)
+        header = model_file.read(file)[0]
+        self._about = header.about
+        self.table = header.table
+        """What was learnt of the columns of a table; None where the network sees images."""
         self.model_bytes = file.stat().st_size
         self.fingerprint = hashlib.sha256(file.read_bytes()).hexdigest()[:16]
 
@@ -59,6 +62,17 @@ class FinishedRun:
     def name(self) -> str:
         """The name of the run folder."""
         return self.folder.path.resolve().name
+
+    @cached_property
+    def about(self) -> ModelAbout:
+        """What is known of the images; an error where the network sees none."""
+        if self.table is not None:
+            raise RunError(f"{self.folder.path} was trained on a table, but this needs a run on images")
+        if self._about is None:
+            raise ModelFileError(
+                f"{self.folder.path} does not say which images its network sees: train it with `ssvi train`"
+            )
+        return self._about
 
     @property
     def classes(self) -> list[str]:
@@ -68,11 +82,11 @@ class FinishedRun:
     @cached_property
     def data(self) -> DataSet:
         """The data set that the recipe names; an error if it is not the one that the network was trained on."""
-        data = self.recipe.load_data(self.data_dir)
-        if list(data.classes) != self.classes:
+        classes, data = self.classes, self.recipe.load_data(self.data_dir)
+        if list(data.classes) != classes:
             raise DataError(
                 f"{self.recipe.data} has the classes {_some(data.classes)}, but {self.folder.path} was trained on "
-                f"{_some(self.classes)}: give back the data set of the training"
+                f"{_some(classes)}: give back the data set of the training"
             )
         self.check_images(data.test.x if len(data.test) else data.train.x, self.recipe.data)
         return data
@@ -140,13 +154,6 @@ class FinishedRun:
     @property
     def _mark(self) -> dict[str, Any]:
         return {"model": self.fingerprint, "format": FORMAT}
-
-
-def _about(file: Path) -> ModelAbout:
-    about = model_file.read(file)[0].about
-    if about is None:
-        raise ModelFileError(f"{file} does not say which images its network sees: train it with `ssvi train`")
-    return about
 
 
 def _some(names: list[str] | tuple[str, ...]) -> str:

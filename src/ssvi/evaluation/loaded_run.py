@@ -164,5 +164,6 @@ def load_run(path: str | Path, *, device: str = "cpu", data_dir: str | Path | No
     `data_dir` is the folder of the data sets; it is needed only where the threshold for "don't know" was never chosen.
     """
     run = FinishedRun(path, data_dir)
+    _ = run.about  # a run on a table is refused here, and not at the first image
     run.net.to(device_of(device))
     return LoadedRun(run)

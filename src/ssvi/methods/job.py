@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar, runtime_checkable
 
+import torch.nn.functional as F
 from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR
@@ -50,6 +51,8 @@ class Job(Generic[S_co]):
     inputs: Callable[[], Iterator[Tensor]]
     """Goes once through the training images, augmented as in training."""
     states: States
+    nll: Callable[[Tensor, Tensor], Tensor] = F.cross_entropy
+    """(output, y) -> mean negative log-likelihood of a batch."""
 
     @property
     def steps(self) -> int:
@@ -130,6 +133,12 @@ class Training(Generic[S_co]):
     def one_theta(self) -> bool:
         """Whether a step has one theta for the batch, which halves its arithmetic (`flops.training`)."""
         return isinstance(self.optimizer, IVON)
+
+    @property
+    def clipped(self) -> list[nn.Parameter]:
+        """The parameters whose gradients `clip` bounds: all but those of natural gradients, which have `clip_radius`."""
+        groups = [group for group in self.optimizer.param_groups if group.get("kind") != "mu"]
+        return [parameter for group in groups for parameter in group["params"]]
 
     def state_dict(self) -> dict[str, Any]:
         """The states, by part."""

@@ -50,8 +50,9 @@ def loss(job: Job[Settings], net: nn.Module) -> Masks:
     """The energy per example: the negative log-likelihood, and minus the log of the Cauchy prior, per example."""
     settings = job.settings
     return Masks(
-        net, train_size=job.train_size, lam=settings.lam, every=settings.every, prior_scale=settings.prior_sigma
-    )
+        net, train_size=job.train_size, lam=settings.lam, every=settings.every, prior_scale=settings.prior_sigma,
+        loss=job.nll,
+    )  # fmt: skip
 
 
 def optimizer(job: Job[Settings], net: nn.Module) -> tuple[Optimizer, Schedule]:

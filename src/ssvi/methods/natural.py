@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -33,6 +34,9 @@ class NaturalGradients(Prior):
     )
     temperature: float = setting(default_of(IVON, "temperature"), "1 is the bound, less a cold posterior", POSITIVE)
     rest_lr: float = setting(default_of(IVON, "rest_lr"), "learning rate of biases and normalisation", POSITIVE)
+    clip_radius: float = setting(
+        0.0, "no weight moves by more than lr times this in a step; 0: without a bound", at_least(0)
+    )
     lr_warmup: float = setting(0.1, "share of the steps in which the learning rate rises", share("the steps"))
 
 
@@ -74,6 +78,7 @@ def optimizer(job: Job[NaturalGradients], net: nn.Module) -> tuple[Optimizer, sc
     ivon = IVON(
         net, job.lr, train_size=job.train_size, h0=settings.h0 or None, temperature=settings.temperature,
         betas=(default_of(IVON, "betas")[0], settings.b2), rest_lr=settings.rest_lr,
+        clip_radius=settings.clip_radius or math.inf,
     )  # fmt: skip
     rise = max(1, round(settings.lr_warmup * job.steps))
     return ivon, schedules.warmed_up(schedules.cosine(1.0, steps=job.steps), steps=rise)

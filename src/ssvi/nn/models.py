@@ -126,7 +126,7 @@ def build(name: str, *, classes: int, channels: int, size: ImageSize, width: int
     `channels`, `size` and `width` if it names them among its arguments. `size` is one number for square images and
     (height, width) for others; `width` is that of the network, and left out where it is 0.
     """
-    make = BY_NAME.get(name) or _own(name)
+    make = BY_NAME.get(name) or own_model(name, tuple(BY_NAME))
     size = image_size(*height_and_width(size))
     offered: dict[str, Any] = {"channels": channels, "size": size} | ({"width": width} if width else {})
     taken = inspect.signature(make).parameters
@@ -140,11 +140,11 @@ def build(name: str, *, classes: int, channels: int, size: ImageSize, width: int
         ) from error
 
 
-def _own(name: str) -> Callable[..., nn.Module]:
+def own_model(name: str, known: tuple[str, ...]) -> Callable[..., nn.Module]:
     """The callable that `package.module:function` names; it must take the number of classes."""
     module, colon, function = name.partition(":")
     if not colon:
-        raise ValueError(f"model={name!r} is unknown: take one of {', '.join(BY_NAME)}, or package.module:function")
+        raise ValueError(f"model={name!r} is unknown: take one of {', '.join(known)}, or package.module:function")
     try:
         make = getattr(importlib.import_module(module), function)
     except (ImportError, AttributeError) as error:

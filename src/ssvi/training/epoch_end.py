@@ -12,13 +12,14 @@ from torch import Tensor, nn
 from ssvi import flops
 from ssvi.data import Batches
 from ssvi.errors import UserError
-from ssvi.inference.evaluate import evaluate
+from ssvi.inference.evaluate import NumberEvaluation
 from ssvi.methods.job import Training
 from ssvi.nn.at_theta import at_mean
 from ssvi.nn.layers import gaussians, layers, posteriors
 from ssvi.nn.posterior import SparseGaussian
 from ssvi.nn.sparse import SparsePosterior
 from ssvi.training.progress import EpochLine, Progress, StepNumbers, Validation
+from ssvi.training.tasks import Task
 
 RUNAWAY = 5.0
 """Sigma has run away if its mean in a layer exceeds this many times its prior and this many times its start: it can reach
@@ -33,14 +34,19 @@ class TrainingError(UserError, RuntimeError):
 
 
 def summarise(
-    numbers: StepNumbers, training: Training[Any], progress: Progress, batches: Batches, validation: Batches
+    numbers: StepNumbers,
+    training: Training[Any],
+    progress: Progress,
+    task: Task,
+    batches: Batches,
+    validation: Batches,
 ) -> EpochLine:
     """The line of an epoch, from its averages and the network at its end; an error if training has gone wrong."""
     net = training.net
     check(net)
     return EpochLine(
         **vars(numbers),
-        validation=_validate(net, validation),
+        validation=_validate(net, task, validation),
         flops=_flops(training, progress, batches),
         peak_memory_bytes=peak_memory(),
         **_support(net, progress.indices),
@@ -52,12 +58,14 @@ def indices(net: nn.Module) -> dict[str, Tensor]:
     return {name: p.index.clone() for name, p in _posteriors(net).items() if p.s < p.d}
 
 
-def _validate(net: nn.Module, batches: Batches) -> Validation | None:
-    """Quality on validation images, if there are any."""
+def _validate(net: nn.Module, task: Task, batches: Batches) -> Validation | None:
+    """Quality on the examples for validation, if there are any."""
     if not len(batches):
         return None
     with at_mean(net):
-        evaluation = evaluate(net, batches, 1)
+        evaluation = task.evaluate(net, batches, 1)
+    if isinstance(evaluation, NumberEvaluation):
+        return Validation(None, evaluation.nll, None, evaluation.rmse)
     return Validation(evaluation.accuracy, evaluation.nll, evaluation.ece)
 
 

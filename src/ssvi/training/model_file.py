@@ -19,8 +19,9 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
 
+from ssvi.data.tables import Preprocessing
 from ssvi.inference.predict import Mixture
-from ssvi.nn import models, theta_statistics
+from ssvi.nn import theta_statistics
 from ssvi.nn.convert import to_bnn
 from ssvi.nn.gate_kinds import LogNormalGate, NormalGate
 from ssvi.nn.gates import gates, put
@@ -29,6 +30,7 @@ from ssvi.nn.posterior import SparseGaussian
 from ssvi.nn.sparse import SparsePosterior
 from ssvi.training.model_header import (
     FORMAT,
+    OF_A_TABLE,
     Header,
     ModelAbout,
     ModelFileError,
@@ -36,6 +38,7 @@ from ssvi.training.model_header import (
     header_from_json,
     header_to_json,
 )
+from ssvi.training.networks import network_for_images, network_for_rows
 from ssvi.training.stored_parameters import random_parameters, state_key
 
 REMEDY = "Name a file of `ssvi.save`, or a run folder of `ssvi train`"
@@ -44,17 +47,23 @@ _GATES = {gate.__name__: gate for gate in (LogNormalGate, NormalGate)}
 
 
 def save(
-    net: nn.Module, path: str | Path, *, recipe: dict[str, Any] | None = None, about: ModelAbout | None = None
+    net: nn.Module,
+    path: str | Path,
+    *,
+    recipe: dict[str, Any] | None = None,
+    about: ModelAbout | None = None,
+    table: Preprocessing | None = None,
 ) -> None:
     """Write a network to `path`, whole or not at all."""
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in _stored(net).items()}
     header = Header(
-        format=about.format if about else FORMAT,
+        format=OF_A_TABLE if table else about.format if about else FORMAT,
         recipe=recipe,
         posteriors={name: _stored_posterior(posterior) for name, posterior in posterior_uses(net)},
         about=about,
         members=len(net.members) if isinstance(net, Mixture) else 0,
         gates={name: type(gate).__name__ for name, gate in gates(net)},
+        table=table,
     )
     target = Path(path)
     part = target.with_name(target.name + ".part")
@@ -136,17 +145,13 @@ def _model_file(path: Path) -> Path:
 
 
 def _rebuild(file: Path, header: Header) -> nn.Module:
-    """The plain network of the recipe, for images like those of the training."""
+    """The plain network of the recipe, for images or rows like those of the training."""
     about, recipe = header.about, header.recipe
+    if recipe is not None and header.table is not None:
+        return network_for_rows(recipe, header.table)
     if recipe is None or about is None:
         raise ModelFileError(f"{file} holds a network of your own: pass it as load(path, net=your_plain_network)")
-    return models.build(
-        recipe["model"],
-        classes=len(about.classes),
-        channels=about.channels,
-        size=about.size,
-        width=recipe["width"],
-    )
+    return network_for_images(recipe, len(about.classes), about.shape)
 
 
 def _with_posteriors(plain: nn.Module, posteriors: dict[str, StoredPosterior], tensors: dict[str, Tensor]) -> nn.Module:

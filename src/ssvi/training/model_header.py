@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from ssvi.data import Fitting
+from ssvi.data.tables import Preprocessing
 from ssvi.errors import UserError
 from ssvi.nn.models import ImageSize, height_and_width
 from ssvi.training.records import RecordError, from_plain, to_plain, without_defaults
@@ -17,7 +18,10 @@ FORMAT = 3
 NOT_SQUARE = 4
 """The format of a network for images that are not square; readers of format 3 know square ones only."""
 
-READABLE = (2, FORMAT, NOT_SQUARE)
+OF_A_TABLE = 5
+"""The format of a network for the rows of a table; earlier readers know images only."""
+
+READABLE = (2, FORMAT, NOT_SQUARE, OF_A_TABLE)
 """The formats that this version reads."""
 
 
@@ -80,6 +84,8 @@ class Header:
     """Networks of a mixture; 0 for a single network."""
     gates: dict[str, str]
     """The kind of the gate on each module that has one."""
+    table: Preprocessing | None = None
+    """What is known of the table that the network was trained on; None for images."""
 
 
 def header_from_json(file: Path, values: dict[str, Any]) -> Header:
@@ -98,4 +104,7 @@ def header_from_json(file: Path, values: dict[str, Any]) -> Header:
 def header_to_json(header: Header) -> dict[str, Any]:
     """The header in the form of the file: no facts are an empty dictionary, and a posterior has the keys of its kind."""
     posteriors = {name: without_defaults(stored) for name, stored in header.posteriors.items()}
-    return to_plain(header) | {"posteriors": posteriors, "about": without_defaults(header.about) or {}}
+    values = to_plain(header) | {"posteriors": posteriors, "about": without_defaults(header.about) or {}}
+    if header.table is None:
+        del values["table"]
+    return values

@@ -33,11 +33,13 @@ class StepNumbers:
 
 @dataclass(frozen=True)
 class Validation:
-    """Quality on validation images at the posterior mean."""
+    """Quality on the examples for validation at the posterior mean; accuracy and ECE of classes, RMSE of numbers."""
 
-    accuracy: float
+    accuracy: float | None
     nll: float
-    ece: float
+    ece: float | None
+    rmse: float | None = None
+    """In the units of the target."""
 
 
 @dataclass(frozen=True)

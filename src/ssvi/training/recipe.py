@@ -8,13 +8,13 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, fields
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
 from ssvi import methods
 from ssvi.data import FITS, DataSet, augment, is_size, load, parse_size
 from ssvi.data.fitting import LARGEST_SIDE
+from ssvi.data.tables import TASKS, TableData, load_table
 from ssvi.methods.settings import (
     POSITIVE,
     RecipeError,
@@ -29,7 +29,9 @@ from ssvi.methods.settings import (
     share,
     word_or_number,
 )
-from ssvi.training.setting_values import coerced, toml
+from ssvi.training.likelihood_names import LIKELIHOODS
+from ssvi.training.setting_values import coerced, toml, unknown_key
+from ssvi.training.table_settings import check_kind, is_table, table_request
 
 __all__ = ["Recipe", "RecipeError", "all_fields", "fields_of", "from_mapping", "toml"]
 
@@ -42,7 +44,18 @@ class Recipe:
     """The settings of one run: those that all methods have, and those of its method."""
 
     data: str = setting(
-        "digits", "data set: a name (`ssvi recipes` lists them), a .npz file, or a folder of class folders"
+        "digits", "data set: a name (`ssvi recipes` lists them), a .npz file, a folder of class folders, or a table"
+    )
+    target: str = setting("", "of a table: the column that is predicted")
+    task: str = setting("auto", "of a table: 'number', 'classes' or 'auto': texts are classes", one_of(TASKS))
+    likelihood: str = setting(
+        "auto", f"of a table with a number as target: {', '.join(LIKELIHOODS)} (which is gaussian)", one_of(LIKELIHOODS)
+    )
+    categories: tuple[str, ...] = setting((), "of a table: columns of numbers that are categories")
+    ignore: tuple[str, ...] = setting((), "of a table: columns that the network does not see")
+    test: str = setting("", "of a table: another file, with the rows for testing")
+    test_share: float = setting(
+        0.0, "of a table: or the share of its rows that is kept for testing", share("the rows", high_open=True)
     )
     validation: float = setting(
         0.1, "share of the training set kept for validation", share("the images", high_open=True)
@@ -54,7 +67,10 @@ class Recipe:
     fit: str = setting("resize", "how they get it: 'resize' stretches, 'crop' and 'pad' keep proportions", one_of(FITS))
     channels: int = setting(0, "1: grey, 3: colour, 0: as the images are", Rule(lambda v: v in (0, 1, 3), "0, 1 or 3"))
     augment: str = setting("none", "'none', 'crop-flip' or 'crop'", one_of(AUGMENTATIONS))
-    model: str = setting("lenet", "mlp, lenet, resnet18, resnet20, or your own as package.module:function")
+    model: str = setting(
+        "lenet",
+        "mlp, lenet, resnet18, resnet20; for tables table, shallow-table; or your own as package.module:function",
+    )
     width: int = setting(0, "width of the network; 0 is its usual one", at_least(0))
     pretrained: str = setting("", "trained weights to start from: a run folder, a model file, .safetensors or .pt")
     method: str = setting("ssvi", f"{', '.join(methods.NAMES)}, or a module of your own")
@@ -62,6 +78,9 @@ class Recipe:
     batch_size: int = setting(64, "examples per step", at_least(1))
     lr: float = setting(methods.about("ssvi").lr, "learning rate, if not that of the method", POSITIVE)
     per_epoch: bool = setting(False, "change the learning rate and beta once per epoch and not every step")
+    clip: float = setting(
+        0.0, "largest norm of the gradients of a step, by natural gradients of the biases alone; 0: any", at_least(0)
+    )
     samples: int = setting(5, "samples of theta in the final evaluation", at_least(1))
     batchnorm_batches: int = setting(
         8,
@@ -84,14 +103,26 @@ class Recipe:
                 f"settings={self.settings!r} are not those of method={self.method!r}: take recipe.replace(method=...)"
             )
         methods.get(self.method).epochs(self.settings, self.epochs)  # an error if they are too few for the method
+        check_kind(self.values, COMMON)
+
+    @property
+    def is_table(self) -> bool:
+        """Whether the data are a table, and not images."""
+        return is_table(self.data, self.target)
 
     @property
     def all_epochs(self) -> int:
         """The epochs of the whole run: an ensemble trains its members one after the other."""
         return methods.get(self.method).epochs(self.settings, self.epochs)
 
+    def load_table(self) -> TableData:
+        """The table, with the target and the columns that the recipe says."""
+        return load_table(self.data, table_request(self.values))
+
     def load_data(self, data_dir: str | Path | None = None) -> DataSet:
-        """The data set, with its images in the shape that the recipe says."""
+        """The images, in the shape that the recipe says."""
+        if self.is_table:
+            raise RecipeError(f"data={self.data!r} is a table, but this needs images")
         return load(self.data, data_dir, size=parse_size(self.size), fit=self.fit, channels=self.channels)
 
     @property
@@ -164,9 +195,3 @@ def _not_used(key: str, method: str) -> RecipeError:
     if not users:
         return unknown_key(key, fields_of(method))
     return RecipeError(f"method {method!r} does not use {key!r}: leave it out (it is a setting of {', '.join(users)})")
-
-
-def unknown_key(key: str, known: Mapping[str, Any], where: str = "") -> RecipeError:
-    """The error for a name that is not a setting, with the nearest one that is."""
-    near = get_close_matches(key, known, 1)
-    return RecipeError(f"unknown key {key!r}{where}" + (f": did you mean {near[0]!r}?" if near else ""))

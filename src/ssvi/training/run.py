@@ -10,24 +10,22 @@ from pathlib import Path
 from typing import Any
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
-from ssvi.data import Batches, DataSet, Split
+from ssvi.data import Batches, Examples, TrainingData
 from ssvi.inference import distributed
-from ssvi.inference.evaluate import Evaluation, evaluate
+from ssvi.inference.evaluate import Evaluation, NumberEvaluation
 from ssvi.inference.watch import DivergenceWarning
 from ssvi.methods.base import Method
 from ssvi.methods.job import Training
 from ssvi.nn.fit_batchnorm import fit_batchnorm
-from ssvi.nn.models import image_size
-from ssvi.training import checkpoint, epoch_end, model_file
+from ssvi.training import checkpoint, epoch_end
 from ssvi.training.epoch_end import TrainingError
-from ssvi.training.model_header import ModelAbout
 from ssvi.training.progress import EpochLine, Pace, Progress, StepNumbers
 from ssvi.training.recipe import Recipe, RecipeError
 from ssvi.training.run_folder import RunFolder
 from ssvi.training.signals import on_stop_signal
+from ssvi.training.tasks import Task
 
 EVALUATION_BATCH = 500
 """Images that pass through the network at once when it is evaluated."""
@@ -46,8 +44,8 @@ class Run:
 
     folder: RunFolder
     recipe: Recipe
-    data: DataSet
-    validation: Split
+    task: Task
+    validation: Examples
     batches: Batches
     method: Method
     training: Training[Any]
@@ -57,6 +55,11 @@ class Run:
     processes: int = 1
     interrupted: str | None = None
     """The signal that stopped the run, or another reason."""
+
+    @property
+    def data(self) -> TrainingData:
+        """What is trained on."""
+        return self.task.data
 
     @property
     def net(self) -> nn.Module:
@@ -111,11 +114,13 @@ class Run:
         # a step on phi, by a gradient of the loss (Eq. 3)
         training.optimizer.zero_grad()
         with training.sampling():
-            nll = F.cross_entropy(self.forward(x), y)
+            nll = training.job.nll(self.forward(x), y)
             loss = training.loss(nll)
             if not torch.isfinite(loss):
                 raise TrainingError(f"loss={loss.item()} at step {self.progress.step}: lower lr or sigma_init")
             loss.backward()
+        if self.recipe.clip:
+            nn.utils.clip_grad_norm_(training.clipped, self.recipe.clip)
         if not training.after_step.replaces_step():
             training.optimizer.step()
         training.scheduler.step()
@@ -128,7 +133,7 @@ class Run:
         progress, validation = self.progress, self.data.batches(self.validation, EVALUATION_BATCH, shuffle=False)
         progress.average_over_processes()
         numbers = pace.numbers(progress, self.training)
-        line = epoch_end.summarise(numbers, self.training, progress, self.batches, validation)
+        line = epoch_end.summarise(numbers, self.training, progress, self.task, self.batches, validation)
         self.method.end_of_epoch(self.training, progress.epoch)
         self.progress = progress.next_epoch(epoch_end.indices(self.net))
         if distributed.rank() == 0:
@@ -151,8 +156,8 @@ class Run:
         return self.interrupted is not None
 
 
-def finish(run: Run) -> Evaluation | None:
-    """Write the model file and result.json; the evaluation is None where there are no test images."""
+def finish(run: Run) -> Evaluation | NumberEvaluation | None:
+    """Write the model file and result.json; the evaluation is None where there are no examples for testing."""
     recipe, data = run.recipe, run.data
     torch.manual_seed(recipe.seed)
     try:
@@ -160,9 +165,9 @@ def finish(run: Run) -> Evaluation | None:
     except ValueError as error:  # a density or threshold that leaves nothing of a layer
         raise RecipeError(str(error)) from error
     _fit_batchnorm(run, net)
-    model_file.save(net, run.folder.path / "model.safetensors", recipe=recipe.values, about=_about(run))
+    run.task.save(net, run.folder.path / "model.safetensors")
     test = data.batches(data.test, EVALUATION_BATCH, shuffle=False)
-    evaluation = evaluate(net, test, recipe.samples) if len(data.test) else None
+    evaluation = run.task.evaluate(net, test, recipe.samples) if len(data.test) else None
     run.folder.write_json("result.json", asdict(evaluation) if evaluation else {})
     return evaluation
 
@@ -174,10 +179,3 @@ def _fit_batchnorm(run: Run, net: nn.Module) -> None:
     inputs = list(islice(run.training.job.inputs(), run.recipe.batchnorm_batches))
     full = [x for x in inputs if len(x) == len(inputs[0])]  # the last one may be a single image, which has no variance
     fit_batchnorm(net, full, max(run.recipe.samples, THETAS))
-
-
-def _about(run: Run) -> ModelAbout:
-    """What one must know of the data to use the network."""
-    _, channels, height, width = run.data.train.x.shape
-    size = image_size(height, width)
-    return ModelAbout(list(run.data.classes), channels, size, list(run.data.mean), list(run.data.std), run.recipe.fit)

@@ -2,6 +2,7 @@
 
     recipe.toml         the resolved recipe
     machine.json        versions, machine, number of processes
+    table.json          of a run on a table: what was learnt of its columns
     metrics.jsonl       a line per epoch
     checkpoints/        the newest two training states, each sealed with its SHA-256
     states/             the networks that an ensemble or a sampler keeps

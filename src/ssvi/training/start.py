@@ -10,31 +10,32 @@ import torch
 from torch import Tensor, nn
 
 from ssvi import methods
-from ssvi.data import Batches, DataSet, Split
+from ssvi.data import Batches, Examples, TrainingData
 from ssvi.inference import distributed
 from ssvi.methods.base import begin
 from ssvi.methods.job import Job
-from ssvi.nn import models
 from ssvi.training import checkpoint, epoch_end
 from ssvi.training.checkpoint import StateFolder
 from ssvi.training.device import device_of
+from ssvi.training.likelihood_names import mean_nll
 from ssvi.training.pretrained import start_from
 from ssvi.training.progress import Progress
 from ssvi.training.recipe import AUGMENTATIONS, Recipe, RecipeError
 from ssvi.training.run import Run
 from ssvi.training.run_folder import RunError, RunFolder
+from ssvi.training.tasks import Task, task_of
 
 
 def start(recipe: Recipe, out: str | Path, data_dir: str | Path | None = None) -> Run:
     """A new run in the folder `out`."""
     _check_processes(recipe)
-    if recipe.pretrained:  # to be found from every folder
-        recipe = recipe.replace(pretrained=str(Path(recipe.pretrained).absolute()))
+    recipe = _with_whole_paths(recipe)
     folder = RunFolder(out)
     folder.refuse_a_second_run()
     run = _make(folder, recipe, data_dir)
     if distributed.rank() == 0:
         folder.create(recipe, distributed.ranks())
+        run.task.keep(folder)
     return run
 
 
@@ -48,10 +49,18 @@ def resume(out: str | Path, data_dir: str | Path | None = None) -> tuple[Run, li
             f"each is its own, so go on with the same number (torchrun --nproc-per-node {processes} -m ssvi train --resume)"
         )
     run = _make(folder, recipe, data_dir)
+    run.task.check(folder)
     damaged: list[str] = []
     if folder.checkpoints():
         run.progress, damaged = checkpoint.restore(folder, run.method, run.training)
     return run, damaged
+
+
+def _with_whole_paths(recipe: Recipe) -> Recipe:
+    """The same with paths that are found from every folder."""
+    own = ("pretrained", *(("data", "test") if recipe.is_table else ()))
+    paths = {name: recipe.values[name] for name in own if recipe.values[name]}
+    return recipe.replace(**{name: str(Path(path).expanduser().absolute()) for name, path in paths.items()})
 
 
 def _make(folder: RunFolder, recipe: Recipe, data_dir: str | Path | None) -> Run:
@@ -59,23 +68,23 @@ def _make(folder: RunFolder, recipe: Recipe, data_dir: str | Path | None) -> Run
     device = device_of(recipe.device)
     if recipe.threads:
         torch.set_num_threads(recipe.threads)
-    data = recipe.load_data(data_dir)
+    task = task_of(recipe, data_dir)
     torch.manual_seed(recipe.seed)
-    train, validation = _splits(recipe, data)
-    batches = _batches(recipe, data, train)
+    train, validation = _splits(recipe, task.data)
+    batches = _batches(recipe, task.data, train)
     method = methods.get(recipe.method)
     try:
-        training = begin(method, _job(folder, recipe, data, train, len(batches), device), device)
+        training = begin(method, _job(folder, recipe, task, train, len(batches), device), device)
     except ValueError as error:  # the library's own words: they name the argument, the value and the remedy
         raise RecipeError(str(error)) from error
     forward = distributed.parallel(training.net)
     torch.manual_seed(recipe.seed + distributed.rank())  # the noise of each process is its own
     progress = Progress(indices=epoch_end.indices(training.net))
-    return Run(folder, recipe, data, validation, batches, method, training, forward, progress, distributed.ranks())
+    return Run(folder, recipe, task, validation, batches, method, training, forward, progress, distributed.ranks())
 
 
-def _splits(recipe: Recipe, data: DataSet) -> tuple[Split, Split]:
-    """The images for training and for validation. The latter do not depend on how many of the others are used."""
+def _splits(recipe: Recipe, data: TrainingData) -> tuple[Examples, Examples]:
+    """The examples for training and for validation. The latter do not depend on how many of the others are used."""
     train, validation = data.split_validation(recipe.validation, recipe.seed)
     if recipe.examples > len(train):
         raise RecipeError(
@@ -86,7 +95,7 @@ def _splits(recipe: Recipe, data: DataSet) -> tuple[Split, Split]:
     return train, validation
 
 
-def _batches(recipe: Recipe, data: DataSet, train: Split) -> Batches:
+def _batches(recipe: Recipe, data: TrainingData, train: Examples) -> Batches:
     fills_a_batch = len(train) >= recipe.batch_size  # else the only batch, which is not full, would be left out
     return data.batches(
         train, recipe.batch_size, seed=recipe.seed, augment=AUGMENTATIONS[recipe.augment], drop_last=fills_a_batch,
@@ -95,24 +104,22 @@ def _batches(recipe: Recipe, data: DataSet, train: Split) -> Batches:
 
 
 def _job(
-    folder: RunFolder, recipe: Recipe, data: DataSet, train: Split, steps_per_epoch: int, device: torch.device
+    folder: RunFolder, recipe: Recipe, task: Task, train: Examples, steps_per_epoch: int, device: torch.device
 ) -> Job[Any]:
     """What the method is told of this run."""
-    _, channels, *sides = data.train.x.shape
-    size = models.image_size(*sides)
 
     def fresh() -> nn.Module:
-        net = models.build(recipe.model, classes=len(data.classes), channels=channels, size=size, width=recipe.width)
+        net = task.network()
         return start_from(net, recipe.pretrained) if recipe.pretrained else net
 
     def inputs() -> Iterator[Tensor]:
         augment = AUGMENTATIONS[recipe.augment]  # BatchNorm's statistics must be of images like those of the training
-        return (x.to(device) for x, _ in data.batches(train, recipe.batch_size, seed=recipe.seed, augment=augment))
+        return (x.to(device) for x, _ in task.data.batches(train, recipe.batch_size, seed=recipe.seed, augment=augment))
 
     return Job(
         settings=recipe.settings, lr=recipe.lr, epochs=recipe.epochs, per_epoch=recipe.per_epoch, seed=recipe.seed,
         train_size=len(train), steps_per_epoch=steps_per_epoch, fresh=fresh, inputs=inputs,
-        states=StateFolder(folder.path / "states", fresh),
+        states=StateFolder(folder.path / "states", fresh), nll=mean_nll(task.likelihood),
     )  # fmt: skip
 
 

@@ -24,6 +24,8 @@ class TensorBoard:
         for name, value in to_plain(line).items():
             if isinstance(value, dict):
                 for key, number in value.items():
+                    if number is None:
+                        continue  # a class has no RMSE, a number no accuracy
                     self.writer.add_scalar(f"{name}/{key}", number, line.step)
             elif name not in ("epoch", "step") and value is not None:
                 self.writer.add_scalar(name, value, line.step)
