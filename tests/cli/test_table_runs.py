@@ -12,6 +12,8 @@ from small_tables import finished_table, houses, houses_file
 
 import ssvi
 from ssvi.cli import cli
+from ssvi.cli.options import resolve
+from ssvi.cli.tables import number
 from ssvi.errors import UserError
 from ssvi.evaluation.finished_run import FinishedRun
 from ssvi.evaluation.table_run import TableRun
@@ -184,3 +186,15 @@ def test_a_table_that_changed_since_the_training(tmp_path, new_rows):
     assert "houses.csv has changed since" in error_of("predict", tmp_path / "run", new_rows, "--samples", 3)
     table.unlink()
     assert "0 of 5 refused" in run_command("predict", tmp_path / "run", new_rows, "--threshold", 1e9, "--samples", 3)
+
+
+def test_a_tenth_of_the_rows_is_for_testing_unless_another_table_is(tmp_path):
+    assert resolve("table", {}).test_share == 0.1
+    assert resolve("table", {"test": "other.csv"}).test_share == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.12345, "0.1235"), (12.0, "12"), (108957.3, "108,957"), (-2500.0, "-2,500"), (1e13, "1e+13")]
+)
+def test_large_numbers_are_written_out(value, text):
+    assert number(value) == text
