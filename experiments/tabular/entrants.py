@@ -9,13 +9,13 @@ from functools import partial
 
 import numpy as np
 import torch
-from ssvi.estimators.pace import default_epochs
 from torch import nn
 
 import ssvi
 from small.regression import WithNoise, gaussian_nll
 from small.task import Examples, Problem, Task
 from small.training import Batches, train_plain, tune_plain
+from ssvi.estimators.pace import default_epochs
 from ssvi.likelihoods import Gaussian, NumberPrediction
 
 HIDDEN = (50,)
@@ -25,35 +25,35 @@ SAMPLES = 50
 """Draws of theta that a prediction of ours averages."""
 MEMBERS = 5
 
-Fit = Callable[[Examples, int], Callable[[torch.Tensor], NumberPrediction]]
-"""(training examples in the units of the data, seed) -> x -> the prediction of y."""
+Predict = Callable[[torch.Tensor], NumberPrediction]
+"""x -> the prediction of y, both in the units of the data."""
 
 
 @dataclass(frozen=True)
 class Entrant:
-    """A name in the table, and how it learns."""
+    """One training, and the rows of the table that come from it, each with its own prediction."""
 
-    name: str
-    fit: Fit
+    names: tuple[str, ...]
+    fit: Callable[[Examples, int], Sequence[Predict]]
+    """(training examples, seed) -> a prediction for each name."""
 
 
 def entrants(densities: Sequence[float]) -> list[Entrant]:
     """All of them, in the order of the table."""
-    sparse = [Entrant(f"SSVI, density {d:g}", partial(_fit_ours, density=d, hidden=HIDDEN)) for d in densities]
-    own = Entrant("SSVI, all defaults", _fit_ours)
-    return [*sparse, own, Entrant("plain training", partial(_fit_plain, members=1)), Entrant(
-        f"ensemble of {MEMBERS}", partial(_fit_plain, members=MEMBERS))]  # fmt: skip
+    ours = [Entrant((f"SSVI, density {d:g}",), partial(_fit_ours, density=d)) for d in densities]
+    return [*ours, Entrant(("plain training", f"ensemble of {MEMBERS}"), _fit_plain)]
 
 
-def _fit_ours(train: Examples, seed: int, **arguments: object) -> Callable[[torch.Tensor], NumberPrediction]:
-    """`SSVIRegressor` with its defaults."""
-    regressor = ssvi.SSVIRegressor(samples=SAMPLES, random_state=seed, **arguments)
+def _fit_ours(train: Examples, seed: int, density: float) -> Sequence[Predict]:
+    """`SSVIRegressor` with its defaults, which have the network of the literature."""
+    regressor = ssvi.SSVIRegressor(density=density, samples=SAMPLES, random_state=seed)
+    assert tuple(regressor.hidden) == HIDDEN
     regressor.fit(train.x.numpy(), train.y.numpy())
-    return lambda x: regressor.predict_distribution(x.numpy())
+    return [lambda x: regressor.predict_distribution(x.numpy())]
 
 
-def _fit_plain(train: Examples, seed: int, members: int) -> Callable[[torch.Tensor], NumberPrediction]:
-    """Plain training by Adam, tuned on a fifth of the training examples; an ensemble has that many starts."""
+def _fit_plain(train: Examples, seed: int) -> Sequence[Predict]:
+    """Plain training by Adam, tuned on a fifth of the training examples; the ensemble has five starts of it."""
     x_mean, x_std, y_mean, y_std = _moments(train)
     scaled = Examples(((train.x - x_mean) / x_std).float(), ((train.y - y_mean) / y_std).float())
     problem = Problem(scaled, partial(_network, train.x.shape[1]), gaussian_nll, evaluate=lambda predict: {})
@@ -61,16 +61,16 @@ def _fit_plain(train: Examples, seed: int, members: int) -> Callable[[torch.Tens
     epochs = default_epochs(max(1, len(train) // BATCH))
     chosen = tune_plain(problem, task, epochs, seed)
     nets = []
-    for member in range(members):
+    for member in range(MEMBERS):
         torch.manual_seed(1000 * seed + member)
         nets.append(train_plain(problem.network(), gaussian_nll, Batches(scaled, BATCH, epochs), chosen))
 
     @torch.no_grad()
-    def predict(x: torch.Tensor) -> NumberPrediction:
-        outputs = torch.stack([net(((x - x_mean) / x_std).float()) for net in nets])
+    def predict(x: torch.Tensor, members: int) -> NumberPrediction:
+        outputs = torch.stack([net(((x - x_mean) / x_std).float()) for net in nets[:members]])
         return Gaussian().predictive(outputs).scaled(float(y_std), float(y_mean))
 
-    return predict
+    return [partial(predict, members=1), partial(predict, members=MEMBERS)]
 
 
 def _network(inputs: int) -> nn.Module:

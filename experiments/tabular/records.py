@@ -18,7 +18,6 @@ class Record:
     rmse: float
     log_likelihood: float
     coverage: float
-    seconds: float
 
     @property
     def key(self) -> tuple[str, int, str]:

@@ -10,7 +10,10 @@ from click.testing import CliRunner
 from command_line import run_command
 from small_tables import finished_table, houses, houses_file
 
+import ssvi
 from ssvi.cli import cli
+from ssvi.cli.options import resolve
+from ssvi.cli.tables import number
 from ssvi.errors import UserError
 from ssvi.evaluation.finished_run import FinishedRun
 from ssvi.evaluation.table_run import TableRun
@@ -149,11 +152,25 @@ def test_commands_for_images_say_so(words):
     assert "was trained on a table, but this needs a run on images" in error_of(command, finished_table(), *rest)
 
 
-def test_a_run_on_images_refuses_options_of_tables(new_rows):
+def test_load_run_says_so_at_once():
+    with pytest.raises(UserError, match="was trained on a table"):
+        ssvi.load_run(finished_table())
+
+
+@pytest.mark.parametrize("command", ["compare", "tune"])
+def test_compare_and_tune_refuse_before_they_train(command, tmp_path):
+    words = ("--data", houses_file(), "--target", "price", "--methods", "ssvi", "--out", tmp_path / "runs")
+    assert "is a table: compare and tune know images" in error_of(command, "table", *words)
+    assert not (tmp_path / "runs").exists()
+
+
+def test_options_of_the_other_kind_of_run_are_refused(new_rows):
     from small_runs import finished
 
     output = run_command("predict", finished(), new_rows, "--out", "answers.csv", code=2)
     assert "--out is for runs on tables" in output
+    output = run_command("predict", finished_table(), new_rows, "--max-error", 0.1, code=2)
+    assert "--max-error is for runs on images" in output
 
 
 def test_inspect_works():
@@ -169,3 +186,15 @@ def test_a_table_that_changed_since_the_training(tmp_path, new_rows):
     assert "houses.csv has changed since" in error_of("predict", tmp_path / "run", new_rows, "--samples", 3)
     table.unlink()
     assert "0 of 5 refused" in run_command("predict", tmp_path / "run", new_rows, "--threshold", 1e9, "--samples", 3)
+
+
+def test_a_tenth_of_the_rows_is_for_testing_unless_another_table_is(tmp_path):
+    assert resolve("table", {}).test_share == 0.1
+    assert resolve("table", {"test": "other.csv"}).test_share == 0
+
+
+@pytest.mark.parametrize(
+    ("value", "text"), [(0.12345, "0.1235"), (12.0, "12"), (108957.3, "108,957"), (-2500.0, "-2,500"), (1e13, "1e+13")]
+)
+def test_large_numbers_are_written_out(value, text):
+    assert number(value) == text

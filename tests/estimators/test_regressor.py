@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import ssvi
-from ssvi.estimators import EstimatorError
+from ssvi.estimators import EstimatorError, pace
 
 
 def design(columns=4, repeats=4):
@@ -25,8 +25,12 @@ def short(**arguments):
     return ssvi.SSVIRegressor(**({"epochs": 4, "random_state": 0} | arguments))
 
 
-def test_a_linear_model_has_the_posterior_of_bayesian_linear_regression():
-    """With orthogonal columns the posterior is N(m, v) in each weight, v = 1 / (n / noise^2 + 1 / prior_sigma^2)."""
+def test_a_linear_model_has_the_posterior_of_bayesian_linear_regression(monkeypatch):
+    """With orthogonal columns the posterior is N(m, v) in each weight, v = 1 / (n / noise^2 + 1 / prior_sigma^2).
+
+    The memory is short, so that nothing is left of the start of sigma: exp(-1 / MEMORY) of it would be.
+    """
+    monkeypatch.setattr(pace, "MEMORY", 0.1)
     X, noise, prior_sigma = design(), 2.0, 0.5
     y = X @ [1.0, -0.5, 0.0, 0.25] + noise * np.random.default_rng(0).normal(size=len(X))
     y -= y.mean()

@@ -124,8 +124,8 @@ def test_partial_fit_alone_learns(data):
     assert estimator.score(X, y) > 0.9
 
 
-def test_default_epochs_make_about_2000_steps():
-    assert default_epochs(10) == 200
+def test_default_epochs_make_about_4000_steps():
+    assert default_epochs(20) == 200
     assert default_epochs(1) == 400, "at most"
     assert default_epochs(1000) == 20, "at least"
 

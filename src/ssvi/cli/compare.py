@@ -129,7 +129,12 @@ def _recipe(name: str, method: str, flags: Mapping[str, object], jobs: int) -> R
     """The recipe of a method; several runs at a time have a thread each, unless --threads says otherwise."""
     own = fields_of(method)
     given = {key: value for key, value in flags.items() if value is not None and key in own}
-    return resolve(name, ({"threads": 1} if jobs > 1 else {}) | given | {"method": method})
+    recipe = resolve(name, ({"threads": 1} if jobs > 1 else {}) | given | {"method": method})
+    if recipe.is_table:
+        raise RecipeError(
+            f"data={recipe.data!r} is a table: compare and tune know images; `ssvi train` trains on tables"
+        )
+    return recipe
 
 
 def _train(runs: Sequence[PlannedRun], recipe: str, jobs: int, data_dir: Path | None) -> dict[str, str]:

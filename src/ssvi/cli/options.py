@@ -134,6 +134,8 @@ def resolve(name: str, given: dict[str, Any], sparsity: float | None = None) -> 
     data = Path(given.get("data", ""))
     if data.suffix == ".npz" and is_table(data):
         given = {"target": NPZ_TARGET} | given
+    if given.get("test"):
+        given = {"test_share": 0.0} | given  # a table of its own in place of the recipe's share
     if sparsity is not None:
         if "density" in given:
             raise RecipeError(f"--density={given['density']} and --sparsity={sparsity}: give one of them, not both")

@@ -14,7 +14,7 @@ from ssvi.cli.options import level_option, max_error_option, open_run, run_argum
 from ssvi.cli.predict_table import predict_table
 from ssvi.cli.progress import bar
 from ssvi.cli.tables import grid, show
-from ssvi.evaluation import FinishedRun, answer, threshold
+from ssvi.evaluation import answer, threshold
 from ssvi.evaluation.decisions import Decision
 from ssvi.evaluation.thresholds import Threshold
 from ssvi.training.records import without_defaults
@@ -30,17 +30,17 @@ from ssvi.training.records import without_defaults
     help='answer "don\'t know" above this entropy, in nats, or above this standard deviation of a number [chosen on '
     "validation images or rows]",
 )
-@max_error_option(default=None)
 @click.option(
     "--out", type=click.Path(path_type=Path), help="of a table: write the answers to this .csv or .parquet file"
 )
+@max_error_option(default=None)
 @level_option
 @run_options
 @click.pass_context
 def predict_command(
-    context: click.Context, run: Path, files: tuple[Path, ...], limit: float | None, max_error: float | None,
-    out: Path | None, level: float, samples: int, seed: int, data_dir: Path | None, threads: int | None, device: str,
-    as_json: bool,
+    context: click.Context, run: Path, files: tuple[Path, ...], limit: float | None, out: Path | None,
+    max_error: float | None, level: float, samples: int, seed: int, data_dir: Path | None, threads: int | None,
+    device: str, as_json: bool,
 ) -> None:  # fmt: skip
     """What RUN says of image files, of all images in folders, or of the rows of a table; or "don't know".
 
@@ -51,23 +51,23 @@ def predict_command(
     probable enough.
 
     Of a RUN on a table, FILES is one table with the columns of the training. A number has its mean, its standard deviation,
-    an interval that holds it with a probability of --level, and the share of the variance that comes from the model;
-    --samples is by default that of the recipe.
+    an interval, and the share of the variance that comes from the model; --samples is by default that of the recipe.
     """
     if limit is not None and max_error is not None:
         raise click.UsageError("--threshold and --max-error: give one of them, not both")
     finished = open_run(run, data_dir, threads, device)
     if finished.table is not None:
+        _refuse(context, "max_error", "images", "a table")
         given = context.get_parameter_source("samples") is not ParameterSource.DEFAULT
         samples = samples if given else finished.recipe.samples
-        _refuse(context, ("max_error",), "is for runs on images, but this one was trained on a table")
         predict_table(finished, _one(files), out, level, limit, samples, seed, as_json)
-    else:
-        _refuse(context, ("out",), "is for runs on tables, but this one was trained on images")
-        chosen = Threshold(limit)
-        if limit is None:
-            chosen = threshold(finished, samples, seed, bar, max_error=max_error, level=level)
-        _predict_images(finished, files, chosen, samples, seed, as_json)
+        return
+    _refuse(context, "out", "tables", "images")
+    chosen = Threshold(limit)
+    if limit is None:
+        chosen = threshold(finished, samples, seed, bar, max_error=max_error, level=level)
+    decisions = answer(finished, files, chosen.entropy, samples, seed, bar, set_threshold=chosen.set_threshold)
+    show(_plain(chosen, decisions), as_json, lambda: _tables(chosen, decisions))
 
 
 def _one(files: tuple[Path, ...]) -> Path:
@@ -76,17 +76,11 @@ def _one(files: tuple[Path, ...]) -> Path:
     return files[0]
 
 
-def _refuse(context: click.Context, names: tuple[str, ...], reason: str) -> None:
-    for name in names:
-        if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
-            raise click.UsageError(f"--{name.replace('_', '-')} {reason}: leave it out")
-
-
-def _predict_images(
-    finished: FinishedRun, images: tuple[Path, ...], chosen: Threshold, samples: int, seed: int, as_json: bool
-) -> None:
-    decisions = answer(finished, images, chosen.entropy, samples, seed, bar, set_threshold=chosen.set_threshold)
-    show(_plain(chosen, decisions), as_json, lambda: _tables(chosen, decisions))
+def _refuse(context: click.Context, name: str, kind: str, data: str) -> None:
+    """Refuse an option that this run has no use for."""
+    if context.get_parameter_source(name) is not ParameterSource.DEFAULT:
+        flag = "--" + name.replace("_", "-")
+        raise click.UsageError(f"{flag} is for runs on {kind}, but this one was trained on {data}: leave it out")
 
 
 def _plain(chosen: Threshold, decisions: list[Decision]) -> dict[str, Any]:

@@ -11,7 +11,7 @@ import click
 from rich.table import Table
 
 from ssvi.cli.progress import bar
-from ssvi.cli.tables import grid, show
+from ssvi.cli.tables import grid, number, show
 from ssvi.data.tables.extras import extra
 from ssvi.evaluation import FinishedRun
 from ssvi.evaluation.table_answers import (
@@ -94,7 +94,7 @@ def _tables(
     if limit is None:
         yield "No rows for validation, so no threshold: nothing is refused. Give one with --threshold."
     else:
-        what = f"standard deviation above {limit:.4g}" if target.is_number else f"entropy above {limit:.3f} nats"
+        what = f"standard deviation above {number(limit)}" if target.is_number else f"entropy above {limit:.3f} nats"
         yield f"{sum(not row['known'] for row in rows)} of {len(rows)} refused: {what}."
 
 
@@ -105,4 +105,4 @@ def _row(row: dict[str, Any]) -> tuple[str, ...]:
 def _cell(key: str, value: Any) -> str:
     if key == "known":
         return "yes" if value else "don't know"
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    return number(value) if isinstance(value, float) else str(value)

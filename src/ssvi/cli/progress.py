@@ -92,7 +92,7 @@ def _numbers(n: StepNumbers) -> str:
     """The numbers beside the bar."""
     return (
         f"epoch {n.epoch + 1}  loss {n.loss:.3f}  NLL {n.nll:.3f}  KL {n.kl:.3g}  beta {n.beta:.3g}  "
-        f"r {n.rate:.2f}  {n.images_per_second:.0f} img/s"
+        f"r {n.rate:.2f}  {n.images_per_second:.0f}/s"
     )
 
 

@@ -46,3 +46,8 @@ def two_columns(title: str, values: Mapping[str, object]) -> Table:
     for name, value in values.items():
         table.add_row(Text(name), Text(str(value)))  # Text: brackets in a value are not markup
     return table
+
+
+def number(value: float, digits: int = 4) -> str:
+    """A number for a person: 0.1234, and 108,957 where digits after the point would tell nothing."""
+    return f"{value:,.0f}" if 1000 <= abs(value) < 1e12 else f"{value:.{digits}g}"

@@ -15,7 +15,7 @@ from rich.console import Console
 
 from ssvi.cli.options import DEFAULT_RECIPE, data_dir_option, recipe_flags, resolve
 from ssvi.cli.progress import json_lines, silence, training_bar
-from ssvi.cli.tables import two_columns
+from ssvi.cli.tables import number, two_columns
 from ssvi.evaluation import FinishedRun
 from ssvi.evaluation.table_answers import table_threshold
 from ssvi.evaluation.table_run import TableRun
@@ -128,5 +128,15 @@ def _end(run: Run, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps({"run": str(folder), "result": result}))
         return
-    shown = {name: f"{value:.4f}" if isinstance(value, float) else value for name, value in result.items()}
+    if not result:
+        click.echo(f"{folder}: trained; there are no test examples, so nothing was evaluated")
+        return
+    shown = {name: _shown(value) for name, value in result.items()}
     Console().print(two_columns(f"test set, {folder}", shown))
+
+
+def _shown(value: float | int) -> str:
+    """Four digits after the point, but not of large numbers in the units of a table."""
+    if isinstance(value, float):
+        return f"{value:.4f}" if abs(value) < 1000 else number(value)
+    return str(value)

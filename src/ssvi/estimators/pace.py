@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ssvi import schedules
 from ssvi.schedules import Schedule
 
-STEPS = 2000
+STEPS = 4000
 """Steps of a training whose epochs are not given: enough for the curvature of `IVON` and for a hundred updates of gamma."""
 FEWEST_EPOCHS, MOST_EPOCHS = 20, 400
 """Many examples need several passes all the same; and few examples give no more after many."""
@@ -16,9 +16,10 @@ WARM_UP = 0.05
 OPEN_WARM_UP, OPEN_DECAY = 100, 1000
 """The same in steps for a training without a known end, and after how many steps its learning rate has fallen visibly."""
 
-MEMORY, LEAST_MEMORY = 0.1, 50
+MEMORY, LEAST_MEMORY = 0.4, 50
 """The share of the steps over which `IVON` averages the curvature, and the least number of them. Its own default, 10,000
-steps, is longer than these trainings: sigma would stay near its start, and predictions would be too certain."""
+steps, is longer than these trainings: sigma would stay near its start, and predictions would be too certain. With a much
+shorter memory the sigma of weights that hardly matter grows to that of the prior, which is wide."""
 
 
 def default_epochs(batches_per_epoch: int) -> int:

@@ -8,7 +8,6 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Mapping
 from dataclasses import Field, dataclass, fields
-from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
@@ -31,7 +30,7 @@ from ssvi.methods.settings import (
     word_or_number,
 )
 from ssvi.training.likelihood_names import LIKELIHOODS
-from ssvi.training.setting_values import coerced, toml
+from ssvi.training.setting_values import coerced, toml, unknown_key
 from ssvi.training.table_settings import check_kind, is_table, table_request
 
 __all__ = ["Recipe", "RecipeError", "all_fields", "fields_of", "from_mapping", "toml"]
@@ -196,9 +195,3 @@ def _not_used(key: str, method: str) -> RecipeError:
     if not users:
         return unknown_key(key, fields_of(method))
     return RecipeError(f"method {method!r} does not use {key!r}: leave it out (it is a setting of {', '.join(users)})")
-
-
-def unknown_key(key: str, known: Mapping[str, Any], where: str = "") -> RecipeError:
-    """The error for a name that is not a setting, with the nearest one that is."""
-    near = get_close_matches(key, known, 1)
-    return RecipeError(f"unknown key {key!r}{where}" + (f": did you mean {near[0]!r}?" if near else ""))

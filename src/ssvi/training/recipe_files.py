@@ -14,7 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from ssvi import methods
-from ssvi.training.recipe import COMMON, Recipe, RecipeError, fields_of, from_mapping, unknown_key
+from ssvi.training.recipe import COMMON, Recipe, RecipeError, fields_of, from_mapping
+from ssvi.training.setting_values import unknown_key
 
 
 def names() -> dict[str, str]:

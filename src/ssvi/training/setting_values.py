@@ -1,8 +1,10 @@
-"""The value of a setting: from a flag or a recipe file to its type, and back to TOML."""
+"""The name and the value of a setting: from a flag or a recipe file to its type, and back to TOML."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import Field
+from difflib import get_close_matches
 from typing import Any
 
 from ssvi.methods.settings import RecipeError, takes_words_and_numbers, word_or_number
@@ -33,3 +35,9 @@ def toml(value: Any) -> str:
     if isinstance(value, str):
         return '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
     return repr(value)
+
+
+def unknown_key(key: str, known: Mapping[str, Any], where: str = "") -> RecipeError:
+    """The error for a name that is not a setting, with the nearest one that is."""
+    near = get_close_matches(key, known, 1)
+    return RecipeError(f"unknown key {key!r}{where}" + (f": did you mean {near[0]!r}?" if near else ""))
