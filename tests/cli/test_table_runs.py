@@ -188,9 +188,11 @@ def test_a_table_that_changed_since_the_training(tmp_path, new_rows):
     assert "0 of 5 refused" in run_command("predict", tmp_path / "run", new_rows, "--threshold", 1e9, "--samples", 3)
 
 
-def test_a_tenth_of_the_rows_is_for_testing_unless_another_table_is(tmp_path):
-    assert resolve("table", {}).test_share == 0.1
-    assert resolve("table", {"test": "other.csv"}).test_share == 0
+def test_a_tenth_of_the_rows_is_for_testing_unless_another_table_is():
+    file = str(houses_file())
+    assert resolve(file, {"target": "price"}).test_share == 0.1
+    assert resolve(file, {"target": "price", "test": "other.csv"}).test_share == 0
+    assert resolve(file, {"target": "price", "test_share": 0.3}).test_share == 0.3
 
 
 @pytest.mark.parametrize(

@@ -21,6 +21,9 @@ from ssvi.training.recipe_files import load, names
 T = TypeVar("T")
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
 
+TEST_SHARE = 0.1
+"""Of the rows of a table that comes without a recipe and without a table for testing."""
+
 FIELDS = all_fields()
 """The settings of a recipe, each with its default and its help."""
 
@@ -130,12 +133,13 @@ def resolve(name: str, given: dict[str, Any], sparsity: float | None = None) -> 
     if name not in names() and (Path(name).is_dir() or name.endswith(".npz") or is_table(Path(name))):
         if "data" in given:
             raise RecipeError(f"{name} and --data={given['data']} are both data: give one of them")
-        return resolve(TABLE_RECIPE if is_table(Path(name)) else DEFAULT_RECIPE, given | {"data": name}, sparsity)
+        if not is_table(Path(name)):
+            return resolve(DEFAULT_RECIPE, given | {"data": name}, sparsity)
+        share = {} if given.get("test") else {"test_share": TEST_SHARE}
+        return resolve(TABLE_RECIPE, share | given | {"data": name}, sparsity)
     data = Path(given.get("data", ""))
     if data.suffix == ".npz" and is_table(data):
         given = {"target": NPZ_TARGET} | given
-    if given.get("test"):
-        given = {"test_share": 0.0} | given  # a table of its own in place of the recipe's share
     if sparsity is not None:
         if "density" in given:
             raise RecipeError(f"--density={given['density']} and --sparsity={sparsity}: give one of them, not both")
