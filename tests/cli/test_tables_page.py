@@ -29,7 +29,7 @@ def folder(tmp_path, monkeypatch):
 
 
 def test_the_commands(folder):
-    assert len(COMMANDS) == 7
+    assert len(COMMANDS) == 11
     for command in COMMANDS:
         program, *words = shlex.split(command)
         assert program == "ssvi"

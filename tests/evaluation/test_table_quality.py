@@ -1,6 +1,7 @@
 """`ssvi evaluate` on tables: the numbers are those of `ssvi.metrics` and `ssvi.decisions`, computed by hand."""
 
 import json
+from itertools import pairwise
 
 import pytest
 import torch
@@ -143,12 +144,12 @@ def test_the_cost_counts_a_row():
     run = table()
     found = evaluate_table(run, 3).cost
     widths = (run.learnt.features, 16, 16, 1)
-    dense = sum(a * b for a, b in zip(widths, widths[1:], strict=False))
+    dense = sum(a * b for a, b in pairwise(widths))
     assert found.weights == dense
     assert found.inference_flops_dense_vi == 2 * 3 * dense
     assert found.live_weights < dense
 
 
 def test_a_run_without_test_rows_says_what_to_do():
-    with pytest.raises(UserError, match="no test rows.*--test-share"):
+    with pytest.raises(UserError, match=r"no test rows.*--test-share"):
         evaluate_table(table(test_share=0.0))

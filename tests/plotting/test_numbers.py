@@ -4,7 +4,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from ssvi.plotting import Curve, Histogram, Series, coverage, pit
+from ssvi.plotting import Curve, Histogram, PredictedNumber, Series, coverage, errors, pit, predicted
 
 HOSTILE = Series(1, "<x>&\"'")
 
@@ -46,3 +46,27 @@ def test_a_curve_without_a_name_has_no_label():
     drawing = coverage([Curve(Series(0, ""), [(0.5, 0.4), (0.9, 0.8)])])
     assert marks(drawing, "text", "name") == []
     assert marks(drawing, "circle", "marker") == []
+
+
+ROWS = [PredictedNumber(1.0, 0.5, 1.5, 1.0), PredictedNumber(3.0, 2.0, 4.0, 4.5), PredictedNumber(5.0, 4.0, 6.0, 5.0)]
+
+
+def test_perfect_predictions_lie_on_the_diagonal_and_a_ring_marks_what_is_outside():
+    drawing = predicted(Series(0, ""), ROWS, what="price")
+    ((x0, y0), (x1, y1)) = points(*marks(drawing, "polyline", "guide"))
+    first, outside, last = ((float(m.get("cx")), float(m.get("cy"))) for m in marks(drawing, "circle", "marker"))
+    for x, y in (first, last):
+        assert y == pytest.approx(y0 + (x - x0) * (y1 - y0) / (x1 - x0), abs=0.2)
+    (ring,) = marks(drawing, "circle", "ring")
+    assert (float(ring.get("cx")), float(ring.get("cy"))) == outside
+    heights = [abs(float(line.get("y1")) - float(line.get("y2"))) for line in marks(drawing, "line", "whisker")]
+    assert heights[1] == pytest.approx(2 * heights[0], abs=0.3), "an interval twice as wide"
+
+
+def test_errors_are_drawn_from_the_line_at_zero():
+    drawing = errors(Series(0, ""), ROWS, what="price")
+    ((_, zero), (_, same)) = points(*marks(drawing, "polyline", "guide"))
+    heights = [float(marker.get("cy")) for marker in marks(drawing, "circle", "marker")]
+    assert zero == same
+    assert heights == [zero, pytest.approx(min(heights)), zero], "the one that is too low stands above"
+    assert len(marks(drawing, "circle", "ring")) == 1
