@@ -4,12 +4,10 @@ import json
 import shutil
 
 import pytest
-from click.testing import CliRunner
 from command_line import run_command
 from small_tables import finished_table
 
-from ssvi.cli import cli
-from ssvi.errors import UserError
+from ssvi.cli import serve
 
 
 @pytest.fixture
@@ -63,8 +61,11 @@ def test_a_report_shows_the_stored_evaluation(price):
     assert "coverage of 50 % intervals, conformalised" in (price / "report.md").read_text()
 
 
-def test_serve_says_that_it_answers_images_only(price):
-    result = CliRunner().invoke(cli, ["serve", str(price)])
-    assert isinstance(result.exception, UserError)
-    assert "answers images only" in str(result.exception)
-    assert "\n" not in str(result.exception)
+def test_serve_takes_rows(price, monkeypatch):
+    served = []
+    monkeypatch.setattr(serve, "serve", lambda *arguments: served.append(arguments))
+    run_command("serve", price, "--level", 0.5, "--threshold", 7)
+    model = served[0][0]
+    assert (model.facts.kind, model.facts.samples) == ("row", 3)
+    (answer,) = model.answer(model.parse(b'{"size": 100, "age": null, "kind": "flat"}'))
+    assert (answer.level, answer.threshold) == (0.5, 7)

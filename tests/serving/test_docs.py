@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 from live_server import live_server
+from small_tables import finished_table
 
-from ssvi.serving import Limits
+from ssvi.evaluation import FinishedRun, TableRun
+from ssvi.serving import Limits, RowModel
 
 PAGE = (Path(__file__).parent.parent.parent / "docs" / "serving.md").read_text()
 
@@ -27,6 +29,18 @@ def test_the_commands_of_the_page(model, files, tmp_path):
     assert form == body
     words = PAGE.split("`/health` has ")[1].split("\n\n")[0]
     assert re.findall(r"`(\w+)`", words) == list(health)
+
+
+def test_the_commands_for_rows(tmp_path):
+    if shutil.which("curl") is None:
+        pytest.skip("no curl on this machine")
+    commands = re.findall(r"```sh\n(.*?)```", PAGE, re.S)[1].splitlines()
+    run = TableRun(FinishedRun(shutil.copytree(finished_table(), tmp_path / "run")))
+    with live_server(RowModel(run, 2)) as address:
+        one, several = (answer(command.replace("http://127.0.0.1:8000", address), tmp_path) for command in commands)
+    named = PAGE.split("The answer of `/predict/row`")[1].split("of a class")[0]
+    assert set(re.findall(r"`(\w+)`", named)) <= set(one)
+    assert [set(each) for each in several["answers"]] == [set(one)] * 2
 
 
 def answer(command: str, folder: Path) -> dict:

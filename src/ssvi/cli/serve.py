@@ -9,11 +9,22 @@ from pathlib import Path
 import click
 import torch
 
-from ssvi.cli.options import data_dir_option, device_option, run_argument, samples_option, seed_option, threads_option
+from ssvi.cli.options import (
+    data_dir_option,
+    device_option,
+    open_run,
+    refuse,
+    run_argument,
+    samples_of,
+    samples_option,
+    seed_option,
+    threads_option,
+)
+from ssvi.evaluation import TableRun
 from ssvi.evaluation.loaded_run import load_run
-from ssvi.serving import ImageModel, Limits, parse_bytes, serve
+from ssvi.serving import ImageModel, Limits, RowModel, parse_bytes, serve
 from ssvi.serving.start import check_installed
-from ssvi.training.run_folder import RunError, RunFolder
+from ssvi.training.run_folder import RunFolder
 
 
 def _bytes(context: click.Context, parameter: click.Parameter, text: str) -> int:
@@ -25,11 +36,16 @@ def _bytes(context: click.Context, parameter: click.Parameter, text: str) -> int
 @click.option("--host", default="127.0.0.1", show_default=True, help="address to listen on; 0.0.0.0 is all of them")
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes a free one")
 @click.option(
-    "--threshold", type=float, help='answer "don\'t know" above this entropy, in nats [that of `ssvi predict`]'
-)
+    "--threshold", type=float,
+    help='answer "don\'t know" above this entropy, in nats, or standard deviation of a number [that of `ssvi predict`]',
+)  # fmt: skip
+@click.option(
+    "--level", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.9, show_default=True,
+    help="of a table: the probability of the interval of a number",
+)  # fmt: skip
 @click.option(
     "--max-batch", type=int, default=Limits.max_batch, show_default=True,
-    help="images that pass through the network at once",
+    help="images, or rows, that pass through the network at once",
 )  # fmt: skip
 @click.option(
     "--max-wait-ms", type=float, default=1000 * Limits.max_wait, show_default=True,
@@ -48,25 +64,32 @@ def _bytes(context: click.Context, parameter: click.Parameter, text: str) -> int
 @data_dir_option
 @threads_option
 @device_option
+@click.pass_context
 def serve_command(
-    run: Path, host: str, port: int, threshold: float | None, max_batch: int, max_wait_ms: float, max_bytes: int,
-    max_waiting: int, timeout: float, samples: int, seed: int, data_dir: Path | None, threads: int | None, device: str,
+    context: click.Context, run: Path, host: str, port: int, threshold: float | None, level: float, max_batch: int,
+    max_wait_ms: float, max_bytes: int, max_waiting: int, timeout: float, samples: int, seed: int, data_dir: Path | None,
+    threads: int | None, device: str,
 ) -> None:  # fmt: skip
     """Answer images over HTTP with RUN: class, probabilities and uncertainty as JSON, and a page to drop an image on.
+
+    A RUN on a table answers rows: POST /predict/row takes a JSON object with a value for each column, and POST
+    /predict/rows a list of them; --samples is then by default that of the recipe.
 
     POST /predict takes an image file, as it is or in a form; GET /health tells what is served. Requests that come at the
     same time pass through the network together. Ctrl-C answers what is on its way, and ends.
     """
     check_installed()
     limits = Limits(max_batch, max_wait_ms / 1000, max_bytes, max_waiting=max_waiting, timeout=timeout)
+    model: ImageModel | RowModel
     if RunFolder(run).recipe.is_table:
-        raise RunError(
-            f"ssvi serve answers images only, and {run} was trained on a table: use `ssvi predict {run} FILE`"
-        )
-    loaded = load_run(run, device=device, data_dir=data_dir)
-    if count := threads or loaded.recipe.threads:
-        torch.set_num_threads(count)
-    model = ImageModel(loaded, samples, seed, threshold, limits.max_pixels)
+        finished = open_run(run, data_dir, threads, device)
+        model = RowModel(TableRun(finished), samples_of(context, finished, samples), seed, threshold, level)
+    else:
+        refuse(context, ("level",), "is for runs on tables, but this one was trained on images")
+        loaded = load_run(run, device=device, data_dir=data_dir)
+        if count := threads or loaded.recipe.threads:
+            torch.set_num_threads(count)
+        model = ImageModel(loaded, samples, seed, threshold, limits.max_pixels)
     ended_by = serve(model, limits, host, port, lambda address: _ready(address, model.facts.line))
     if ended_by == signal.SIGINT:
         sys.exit(130)

@@ -9,6 +9,7 @@ from ssvi.serving.image_model import ImageAnswer, ImageModel
 from ssvi.serving.limits import Limits, ServingError, parse_bytes
 from ssvi.serving.model import Facts, Model
 from ssvi.serving.refused import RefusedError
+from ssvi.serving.row_model import RowModel
 from ssvi.serving.start import serve
 
 __all__ = [
@@ -19,6 +20,7 @@ __all__ = [
     "Limits",
     "Model",
     "RefusedError",
+    "RowModel",
     "ServingError",
     "parse_bytes",
     "serve",
