@@ -11,9 +11,11 @@ import pytest
 import torch
 import yaml
 from small_runs import finished
+from small_tables import finished_table
 from torch import nn
 
 import ssvi
+from ssvi.errors import UserError
 from ssvi.hub import HubError
 
 huggingface_hub = pytest.importorskip("huggingface_hub", reason="huggingface_hub is not installed: `ssvi[hub]`")
@@ -56,6 +58,12 @@ def test_the_card_of_a_run_is_its_report(tmp_path: Path):
     assert metrics["nll"] > 0
     x = torch.randn(2, 1, 8, 8)
     assert torch.equal(probabilities(ssvi.from_pretrained(folder), x), probabilities(ssvi.load(run), x))
+
+
+def test_a_run_on_a_table_is_refused_with_a_line(tmp_path: Path):
+    with pytest.raises(UserError, match="was trained on a table, but this needs a run on images"):
+        ssvi.save_pretrained(finished_table(), tmp_path / "card")
+    assert not (tmp_path / "card" / "README.md").exists()
 
 
 def test_a_name_that_is_no_folder_is_downloaded(tmp_path: Path, own: nn.Module, monkeypatch):

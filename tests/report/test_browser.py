@@ -7,6 +7,10 @@ import subprocess
 from html import unescape
 
 import pytest
+from small_tables import finished_table
+
+from ssvi.evaluation import FinishedRun
+from ssvi.report import write_report
 
 PROBE = """
 <script>
@@ -49,10 +53,24 @@ OPTIONS = [
 @pytest.mark.parametrize("width", [1200, 390])
 @pytest.mark.parametrize("dark", [False, True])
 def test_in_a_real_browser_nothing_is_missing_or_cut_off(written, tmp_path, width, dark):
+    check_in_browser(
+        written[0].replace("prefers-color-scheme: dark", "min-width: 1px") if dark else written[0], width, tmp_path
+    )
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("width", [1200, 390])
+@pytest.mark.parametrize("target", ["price", "sold"])
+def test_so_it_is_with_a_table(target, tmp_path, width):
+    runs = [FinishedRun(shutil.copytree(finished_table(m, target), tmp_path / m)) for m in ("ssvi", "ensemble")]
+    check_in_browser(write_report(runs, tmp_path / "report.html", samples=2).html.read_text(), width, tmp_path)
+
+
+def check_in_browser(page, width, tmp_path):
+    """Open the page in a frame of this width, and let the probe look for what is wrong."""
     browser = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
     if browser is None:
         pytest.skip("no Chromium on this machine: apt-get install chromium")
-    page = written[0].replace("prefers-color-scheme: dark", "min-width: 1px") if dark else written[0]
     inside = page.replace("&", "&amp;").replace('"', "&quot;")
     wrapper = tmp_path / "wrapper.html"
     frame = f'<iframe style="border:0;width:{width}px;height:900px" srcdoc="{inside}"></iframe>'

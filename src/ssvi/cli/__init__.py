@@ -39,7 +39,7 @@ COMMANDS = {
     ),
     "evaluate": (
         "ssvi.cli.evaluate:evaluate_command",
-        "Quality of the predictions of RUN on its test images, with intervals; and what the network costs.",
+        "Quality of the predictions of RUN on its test images or rows, with intervals; and what the network costs.",
     ),
     "inspect": (
         "ssvi.cli.inspect:inspect_command",
