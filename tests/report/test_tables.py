@@ -92,6 +92,14 @@ def test_rows_show_the_columns_of_the_table(numbers):
     assert f"{shown['size']} |" in numbers.markdown.read_text()
 
 
+def test_every_column_is_told_with_the_target_first(numbers):
+    columns = numbers.numbers[0].table.columns
+    assert list(columns) == ["price", "size", "age", "kind", "sold"]
+    assert columns["price"].startswith("target, number")
+    assert columns["kind"].startswith("3 categories (flat, house, villa)")
+    assert columns["sold"] == "left out (ignored)"
+
+
 def test_a_report_needs_no_table_once_the_numbers_are_kept(folder, tmp_path):
     run = FinishedRun(shutil.copytree(folder / "plain", tmp_path / "plain"))
     write_report([run], tmp_path / "first.html", samples=2)

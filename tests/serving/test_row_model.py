@@ -8,10 +8,12 @@ import httpx
 import pytest
 from small_tables import finished_table, houses
 
+from ssvi.data.tables import CategoryColumn, Preprocessing, Target
 from ssvi.errors import UserError
 from ssvi.evaluation import FinishedRun, TableRun
 from ssvi.serving import RefusedError, RowModel
 from ssvi.serving.application import application
+from ssvi.serving.json_rows import rows_of
 
 GOOD = {"size": 100.5, "age": 12, "kind": "flat"}
 
@@ -68,6 +70,12 @@ def test_values_mean_what_they_mean_in_a_file(runs):
         assert first.equal(second)
     more = model.parse(json.dumps(GOOD | {"price": 3, "new": [1]}).encode())[0]
     assert more.equal(model.parse(json.dumps(GOOD).encode())[0]), "other columns are ignored"
+
+
+def test_categories_are_texts_as_in_a_csv_file():
+    learnt = Preprocessing(Target("y"), categories=(CategoryColumn("c", ("true", "3", "")),))
+    x = rows_of(b'[{"c": true}, {"c": "true"}, {"c": 3}, {"c": 3.0}, {"c": "3"}, {"c": null}, {"c": "new"}]', learnt)
+    assert x.tolist() == [[1, 0, 0]] * 2 + [[0, 1, 0]] * 3 + [[0, 0, 1], [0, 0, 0]]
 
 
 BAD = {
