@@ -79,9 +79,9 @@ class Reported(Protocol):
         """Method, sparsity and network in a few words."""
 
 
-def things(runs: Reported) -> str:
+def things(run: Reported) -> str:
     """What the network of a run is given: "images", or "rows" of a table."""
-    return "images" if runs.table is None else "rows"
+    return "images" if run.table is None else "rows"
 
 
 def in_words(recipe: Recipe, cost: Cost) -> str:
