@@ -21,6 +21,7 @@ from ssvi.likelihoods import Gaussian, NumberPrediction
 HIDDEN = (50,)
 """The network of the literature: one hidden layer of 50 units."""
 BATCH = 32
+"""Of plain training. Ours has the default of the estimator, 128."""
 SAMPLES = 50
 """Draws of theta that a prediction of ours averages."""
 MEMBERS = 5

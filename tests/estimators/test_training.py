@@ -126,7 +126,7 @@ def test_partial_fit_alone_learns(data):
 
 def test_default_epochs_make_about_4000_steps():
     assert default_epochs(20) == 200
-    assert default_epochs(1) == 400, "at most"
+    assert default_epochs(1) == 2000, "at most"
     assert default_epochs(1000) == 20, "at least"
 
 

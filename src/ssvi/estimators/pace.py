@@ -9,8 +9,8 @@ from ssvi.schedules import Schedule
 
 STEPS = 4000
 """Steps of a training whose epochs are not given: enough for the curvature of `IVON` and for a hundred updates of gamma."""
-FEWEST_EPOCHS, MOST_EPOCHS = 20, 400
-"""Many examples need several passes all the same; and few examples give no more after many."""
+FEWEST_EPOCHS, MOST_EPOCHS = 20, 2000
+"""Many examples need several passes all the same; and very few examples give no more after many."""
 WARM_UP = 0.05
 """The share of the steps in which the learning rate rises."""
 OPEN_WARM_UP, OPEN_DECAY = 100, 1000

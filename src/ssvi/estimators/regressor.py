@@ -36,7 +36,7 @@ class SSVIRegressor(RegressorMixin, NetworkEstimator):  # type: ignore[misc] # s
             its own noise counts then, and not `noise`.
         prior_sigma: the prior of a weight is N(0, prior_sigma^2); None: what the live weights per output ask for.
         lr: of `ssvi.IVON`; None is 0.1.
-        epochs: passes over the data; None: about 4,000 steps, but at least 20 passes and at most 400.
+        epochs: passes over the data; None: about 4,000 steps, but at least 20 passes and at most 2,000.
         batch_size: examples in a step.
         samples: draws of the weights that a prediction averages. They are the same in every prediction.
         every, rate: steps between two updates of the support, and the share of live weights that the first one replaces.
@@ -63,7 +63,7 @@ class SSVIRegressor(RegressorMixin, NetworkEstimator):  # type: ignore[misc] # s
         prior_sigma: float | None = None,
         lr: float | None = None,
         epochs: int | None = None,
-        batch_size: int = 32,
+        batch_size: int = 128,
         samples: int = 20,
         every: int = 20,
         rate: float = 0.3,
