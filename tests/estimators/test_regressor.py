@@ -35,8 +35,8 @@ def test_a_linear_model_has_the_posterior_of_bayesian_linear_regression(monkeypa
     y = X @ [1.0, -0.5, 0.0, 0.25] + noise * np.random.default_rng(0).normal(size=len(X))
     y -= y.mean()
     estimator = ssvi.SSVIRegressor(
-        hidden=(), density=1.0, noise=noise, prior_sigma=prior_sigma, standardise=False, epochs=1000, samples=400,
-        random_state=0,
+        hidden=(), density=1.0, noise=noise, prior_sigma=prior_sigma, standardise=False, epochs=1000, batch_size=32,
+        samples=400, random_state=0,
     ).fit(X, y)  # fmt: skip
     variance = 1 / (len(X) / noise**2 + 1 / prior_sigma**2)
     mean = variance * X.T @ y / noise**2

@@ -29,7 +29,8 @@ def expected_failures(estimator):
 
 @pytest.mark.filterwarnings("ignore::ssvi.TrainingWarning", "ignore::sklearn.exceptions.SkipTestWarning")
 @parametrize_with_checks(
-    [ssvi.SSVIClassifier(**SMALL), ssvi.SSVIRegressor(**SMALL)], expected_failed_checks=expected_failures
+    [ssvi.SSVIClassifier(batch_size=32, **SMALL), ssvi.SSVIRegressor(batch_size=32, **SMALL)],
+    expected_failed_checks=expected_failures,
 )
 def test_checks_of_scikit_learn(estimator, check):
     check(estimator)
@@ -58,7 +59,7 @@ def networks():
 @pytest.mark.parametrize("way", ["pickle", "joblib"])
 def test_a_stored_estimator_predicts_the_same_and_trains_on_the_same(line, tmp_path, module, way):
     X, y = line
-    estimator = ssvi.SSVIRegressor(module=networks()[module], epochs=3, random_state=0).fit(X, y)
+    estimator = ssvi.SSVIRegressor(batch_size=32, module=networks()[module], epochs=3, random_state=0).fit(X, y)
     if way == "pickle":
         copy = pickle.loads(pickle.dumps(estimator))
     else:
@@ -69,7 +70,9 @@ def test_a_stored_estimator_predicts_the_same_and_trains_on_the_same(line, tmp_p
 
 
 def test_clone_has_the_arguments_and_nothing_that_was_learnt(line):
-    estimator = ssvi.SSVIRegressor(density=0.3, likelihood=ssvi.likelihoods.StudentT(df=3.0), epochs=2).fit(*line)
+    estimator = ssvi.SSVIRegressor(
+        batch_size=32, density=0.3, likelihood=ssvi.likelihoods.StudentT(df=3.0), epochs=2
+    ).fit(*line)
     copy = clone(estimator)
     assert copy.density == 0.3
     assert copy.likelihood == ssvi.likelihoods.StudentT(df=3.0)
@@ -77,7 +80,7 @@ def test_clone_has_the_arguments_and_nothing_that_was_learnt(line):
 
 
 def test_a_pipeline_and_cross_validation(wine):
-    pipeline = make_pipeline(PCA(5), ssvi.SSVIClassifier(epochs=40, random_state=0))
+    pipeline = make_pipeline(PCA(5), ssvi.SSVIClassifier(batch_size=32, epochs=40, random_state=0))
     assert cross_val_score(pipeline, *wine, cv=3).mean() > 0.85
 
 
@@ -87,7 +90,10 @@ def log_likelihood(estimator, X, y):
 
 def test_a_search_over_densities_by_log_likelihood(line):
     search = GridSearchCV(
-        ssvi.SSVIRegressor(hidden=(), epochs=30, random_state=0), {"density": [0.25, 1.0]}, cv=3, scoring=log_likelihood
+        ssvi.SSVIRegressor(batch_size=32, hidden=(), epochs=30, random_state=0),
+        {"density": [0.25, 1.0]},
+        cv=3,
+        scoring=log_likelihood,
     )
     search.fit(*line)
     assert search.best_params_ == {"density": 1.0}, "all four columns matter"
