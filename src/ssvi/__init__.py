@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from ssvi import allocation, baselines, criteria, decisions, flops, kernels, likelihoods, metrics, schedules
     from ssvi.estimators import SSVIClassifier, SSVIRegressor
-    from ssvi.evaluation.loaded_run import LoadedRun, load_run
+    from ssvi.evaluation.load_run import load_run
+    from ssvi.evaluation.loaded_run import LoadedRun
+    from ssvi.evaluation.loaded_table import LoadedTable
     from ssvi.hub import from_pretrained, push_to_hub, save_pretrained
     from ssvi.inference.evaluate import Evaluation, NumberEvaluation, evaluate
     from ssvi.inference.ivon import IVON
@@ -37,6 +39,7 @@ __all__ = [
     "ConversionWarning",
     "Evaluation",
     "LoadedRun",
+    "LoadedTable",
     "Move",
     "NumberEvaluation",
     "SSVIClassifier",
@@ -76,7 +79,9 @@ __all__ = [
 
 _HOME = {
     "estimators": ("SSVIClassifier", "SSVIRegressor"),
-    "evaluation.loaded_run": ("LoadedRun", "load_run"),
+    "evaluation.load_run": ("load_run",),
+    "evaluation.loaded_run": ("LoadedRun",),
+    "evaluation.loaded_table": ("LoadedTable",),
     "hub": ("from_pretrained", "push_to_hub", "save_pretrained"),
     "inference.ivon": ("IVON",),
     "inference.loss": ("ELBO",),

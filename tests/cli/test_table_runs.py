@@ -10,7 +10,6 @@ from click.testing import CliRunner
 from command_line import run_command
 from small_tables import finished_table, houses, houses_file
 
-import ssvi
 from ssvi.cli import cli
 from ssvi.cli.options import resolve
 from ssvi.cli.tables import number
@@ -150,11 +149,6 @@ def test_mistakes_of_prediction_leave_nothing_behind(tmp_path, new_rows):
 def test_commands_for_images_say_so(words):
     command, *rest = words
     assert "was trained on a table, but this needs a run on images" in error_of(command, finished_table(), *rest)
-
-
-def test_load_run_says_so_at_once():
-    with pytest.raises(UserError, match="was trained on a table"):
-        ssvi.load_run(finished_table())
 
 
 @pytest.mark.parametrize("command", ["compare", "tune"])

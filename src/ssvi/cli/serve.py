@@ -7,7 +7,6 @@ import sys
 from pathlib import Path
 
 import click
-import torch
 
 from ssvi.cli.options import (
     data_dir_option,
@@ -21,10 +20,9 @@ from ssvi.cli.options import (
     threads_option,
 )
 from ssvi.evaluation import TableRun
-from ssvi.evaluation.loaded_run import load_run
+from ssvi.evaluation.loaded_run import LoadedRun
 from ssvi.serving import ImageModel, Limits, RowModel, parse_bytes, serve
 from ssvi.serving.start import check_installed
-from ssvi.training.run_folder import RunFolder
 
 
 def _bytes(context: click.Context, parameter: click.Parameter, text: str) -> int:
@@ -81,15 +79,12 @@ def serve_command(
     check_installed()
     limits = Limits(max_batch, max_wait_ms / 1000, max_bytes, max_waiting=max_waiting, timeout=timeout)
     model: ImageModel | RowModel
-    if RunFolder(run).recipe.is_table:
-        finished = open_run(run, data_dir, threads, device)
+    finished = open_run(run, data_dir, threads, device)
+    if finished.table is not None:
         model = RowModel(TableRun(finished), samples_of(context, finished, samples), seed, threshold, level)
     else:
         refuse(context, ("level",), "is for runs on tables, but this one was trained on images")
-        loaded = load_run(run, device=device, data_dir=data_dir)
-        if count := threads or loaded.recipe.threads:
-            torch.set_num_threads(count)
-        model = ImageModel(loaded, samples, seed, threshold, limits.max_pixels)
+        model = ImageModel(LoadedRun(finished), samples, seed, threshold, limits.max_pixels)
     ended_by = serve(model, limits, host, port, lambda address: _ready(address, model.facts.line))
     if ended_by == signal.SIGINT:
         sys.exit(130)

@@ -7,7 +7,6 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from pathlib import Path
 
 import torch
 from torch import Tensor, nn
@@ -17,7 +16,6 @@ from ssvi.data.given_images import Images, given_images
 from ssvi.evaluation.finished_run import FinishedRun
 from ssvi.evaluation.thresholds import FILE, Threshold, chosen_threshold
 from ssvi.inference.evaluate import Outputs
-from ssvi.training.device import device_of
 from ssvi.training.model_header import ModelAbout
 from ssvi.training.recipe import Recipe
 from ssvi.training.run_folder import RunError
@@ -156,14 +154,3 @@ class LoadedRun:
             f"LoadedRun({self.name}: {self.recipe.model} by {self.recipe.method}, {len(self.classes)} classes, "
             f"images {channels} x {height} x {width})"
         )
-
-
-def load_run(path: str | Path, *, device: str = "cpu", data_dir: str | Path | None = None) -> LoadedRun:
-    """The finished run in a folder of `ssvi train`, on a device, ready to predict.
-
-    `data_dir` is the folder of the data sets; it is needed only where the threshold for "don't know" was never chosen.
-    """
-    run = FinishedRun(path, data_dir)
-    _ = run.about  # a run on a table is refused here, and not at the first image
-    run.net.to(device_of(device))
-    return LoadedRun(run)
