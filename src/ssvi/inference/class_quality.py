@@ -9,6 +9,7 @@ from functools import cached_property
 from torch import Tensor
 
 from ssvi import metrics, plotting
+from ssvi.likelihoods import ClassPrediction
 from ssvi.plotting import Cell, ReliabilityBins, Series, Table
 
 Interval = tuple[float, float]
@@ -22,24 +23,29 @@ class Outputs:
     labels: Tensor
 
     @cached_property
+    def prediction(self) -> ClassPrediction:
+        """The same without the labels."""
+        return ClassPrediction(self.drawn)
+
+    @property
     def probs(self) -> Tensor:
-        """p(y|x) = mean_s p(y|x, theta_s), (n, classes)."""
-        return self.drawn.mean(0)
+        """p(y|x), averaged over theta, (n, classes)."""
+        return self.prediction.probs
 
-    @cached_property
+    @property
     def entropy(self) -> Tensor:
-        """H[p(y|x)], the whole uncertainty of each prediction in nats, (n,)."""
-        return metrics.predictive_entropy(self.drawn)
+        """The whole uncertainty of each prediction in nats, (n,): the sum of the next two."""
+        return self.prediction.entropy
 
-    @cached_property
+    @property
     def model_uncertainty(self) -> Tensor:
-        """The mutual information of class and theta, (n,): the part that more data could remove."""
-        return metrics.mutual_information(self.drawn)
+        """The part that comes from not knowing theta, (n,)."""
+        return self.prediction.mutual_information
 
-    @cached_property
+    @property
     def data_uncertainty(self) -> Tensor:
-        """mean_s H[p(y|x, theta_s)], (n,): what would remain if theta were known. The two add up to the entropy."""
-        return (self.entropy - self.model_uncertainty).clamp_min(0)
+        """The part that would remain if theta were known, (n,)."""
+        return self.prediction.data_uncertainty
 
 
 HEADLINE: dict[str, Callable[[Tensor, Tensor], float]] = {
