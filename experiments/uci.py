@@ -99,7 +99,7 @@ def _section(tables: Sequence[comparison.Table], summary: str) -> str:
     note = (
         "Our rows: mean ± standard error over the splits, defaults of `SSVIRegressor`, 50 samples of theta; published rows "
         "as their papers have them (MC-dropout and the deep ensemble with standard deviations). "
-        "experiments/README.md has the details."
+        "The test parts were looked at once before, under earlier defaults; experiments/README.md has the details."
     )
     return f"## UCI regression\n\n```\n{command}\n```\n\n{made} {note}\n\n{summary}\n{''.join(map(markdown, tables))}"
 
