@@ -19,7 +19,7 @@ from ssvi.training import epoch_end, model_file, recipe_files, run_folder
 from ssvi.training.epoch_end import TrainingError
 from ssvi.training.progress import Progress, StepNumbers
 from ssvi.training.records import to_plain
-from ssvi.training.run import finish
+from ssvi.training.run import finish, in_order
 from ssvi.training.run_folder import RunError, RunFolder
 from ssvi.training.start import resume, start
 
@@ -88,7 +88,7 @@ def test_a_run_loads_as_a_ready_network(method, tmp_path):
     assert not net.training
     x = run.data.normalise(run.data.test.x)
     torch.manual_seed(recipe.seed)
-    again = ssvi.evaluate(net, run.data.batches(run.data.test, 500, shuffle=False), recipe.samples)
+    again = ssvi.evaluate(net, in_order(run.data, run.data.test), recipe.samples)
     assert again.nll == pytest.approx(result.nll, rel=1e-6)
     assert net(x).shape == (len(x), 10)
     if method in ("ssvi", "static"):

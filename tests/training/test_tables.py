@@ -10,7 +10,7 @@ from small_tables import finished_table, houses, recipe
 
 import ssvi
 from ssvi import methods
-from ssvi.data import DataError
+from ssvi.data import Batches, DataError
 from ssvi.likelihoods import Categorical, Gaussian, StudentT
 from ssvi.likelihoods.noise import WithNoise
 from ssvi.training.likelihood_names import LIKELIHOODS, likelihood_of, mean_nll
@@ -94,7 +94,7 @@ def test_the_validation_error_is_in_the_units_of_the_target():
         net.net[-1].weight.zero_()
         net.net[-1].bias.zero_()
     data, target = task.data, task.data.learnt.target
-    evaluation = task.evaluate(net, data.batches(data.test, 50, shuffle=False), 1)
+    evaluation = task.evaluate(net, Batches(data.test, 50, normalise=data.normalise, shuffle=False), 1)
     y = data.test.y.double() * target.std
     assert evaluation.rmse == pytest.approx(y.square().mean().sqrt().item(), rel=1e-5)
     assert evaluation.nll == pytest.approx(

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from typing import Protocol
 
-from ssvi.data.augment import Augment
-from ssvi.data.split import Batches, Examples
+from torch import Tensor
+
+from ssvi.data.split import Examples
 
 
 class TrainingData(Protocol):
-    """Examples for training, validation and testing, and batches of them."""
+    """Examples for training, validation and testing, and how they become the inputs of a network."""
 
     @property
     def train(self) -> Examples:
@@ -22,16 +23,5 @@ class TrainingData(Protocol):
     def split_validation(self, fraction: float, seed: int = 0) -> tuple[Examples, Examples]:
         """The examples for training and those for validation."""
 
-    def batches(
-        self,
-        split: Any,
-        batch_size: int,
-        *,
-        seed: int = 0,
-        augment: Augment | None = None,
-        shuffle: bool = True,
-        drop_last: bool = False,
-        rank: int = 0,
-        ranks: int = 1,
-    ) -> Batches:
-        """Batches of one of its splits, as the network sees them."""
+    def normalise(self, x: Tensor) -> Tensor:
+        """The inputs of a batch as the network sees them."""

@@ -15,11 +15,9 @@ from ssvi.data import DataError
 from ssvi.evaluation import FinishedRun, evaluate_ood, evaluate_run, layer_rows
 from ssvi.evaluation.finished_run import Track, quiet
 from ssvi.evaluation.ood import NOISE, file_name
-from ssvi.evaluation.results import CorruptionResult, Cost, HardImages, ImageAnswer, LayerRow, OODResult, RunEvaluation
+from ssvi.evaluation.results import CorruptionResult, HardImages, ImageAnswer, OODResult, RunEvaluation
 from ssvi.plotting import Series
-from ssvi.report.reported import TableFacts, in_words
-from ssvi.training.progress import EpochLine
-from ssvi.training.recipe import Recipe
+from ssvi.report.reported import Reported
 from ssvi.training.run_folder import RunError
 
 
@@ -39,51 +37,15 @@ class HardPictures:
     wrong: Sequence[Picture] = ()
 
 
-@dataclass(frozen=True)
-class ReportedRun:
-    """One run of a report; its series has the name of the run, and the number that decides its colour."""
+@dataclass(frozen=True, kw_only=True)
+class ReportedRun(Reported):
+    """One run of a report that predicts classes."""
 
-    series: Series
-    path: str
-    recipe: Recipe
-    settings: dict[str, str]
-    """Every setting of the recipe as text."""
-    machine: str
-    """Where it was trained."""
-    classes: list[str]
-    epochs: list[EpochLine]
     evaluation: RunEvaluation
+    classes: list[str]
     ood: list[OODResult]
     corruption: CorruptionResult | None
-    layers: list[LayerRow]
     pictures: HardPictures = HardPictures()
-    table: TableFacts | None = None
-    """None where the run was trained on images."""
-
-    @property
-    def name(self) -> str:
-        """The name of the run in this report."""
-        return self.series.name
-
-    @property
-    def what(self) -> str:
-        """Method, sparsity and network in a few words."""
-        return in_words(self.recipe, self.cost)
-
-    @property
-    def cost(self) -> Cost:
-        """What the network costs."""
-        return self.evaluation.cost
-
-    @property
-    def examples(self) -> int:
-        """How many examples it was tested on."""
-        return self.evaluation.examples
-
-    @property
-    def samples(self) -> int:
-        """Samples of the weights that were averaged."""
-        return self.evaluation.samples
 
 
 def gather(runs: Sequence[FinishedRun], samples: int = 5, seed: int = 0, track: Track = quiet) -> list[ReportedRun]:

@@ -10,55 +10,21 @@ from ssvi.data.tables import Preprocessing, describe
 from ssvi.evaluation import FinishedRun, TableRun, evaluate_table, layer_rows
 from ssvi.evaluation.finished_run import Track, quiet
 from ssvi.evaluation.number_results import NumberRunEvaluation
-from ssvi.evaluation.results import Cost, LayerRow, RunEvaluation
+from ssvi.evaluation.results import RunEvaluation
 from ssvi.evaluation.row_values import row_values
 from ssvi.plotting import Series
 from ssvi.report.gather import ReportedRun, machine_of, series_of, settings_of
-from ssvi.report.reported import TableFacts, in_words
-from ssvi.training.progress import EpochLine
-from ssvi.training.recipe import Recipe
+from ssvi.report.reported import Reported, TableFacts
 
 FILE = "evaluation.json"
 
 
-@dataclass(frozen=True)
-class ReportedNumbers:
-    """One run of a report that predicts numbers; the fields are those of `ReportedRun`."""
+@dataclass(frozen=True, kw_only=True)
+class ReportedNumbers(Reported):
+    """One run of a report that predicts numbers."""
 
-    series: Series
-    path: str
-    recipe: Recipe
-    settings: dict[str, str]
-    machine: str
-    epochs: list[EpochLine]
     evaluation: NumberRunEvaluation
-    layers: list[LayerRow]
     table: TableFacts
-
-    @property
-    def name(self) -> str:
-        """The name of the run in this report."""
-        return self.series.name
-
-    @property
-    def what(self) -> str:
-        """Method, sparsity and network in a few words."""
-        return in_words(self.recipe, self.cost)
-
-    @property
-    def cost(self) -> Cost:
-        """What the network costs."""
-        return self.evaluation.cost
-
-    @property
-    def examples(self) -> int:
-        """How many rows it was tested on."""
-        return self.evaluation.examples
-
-    @property
-    def samples(self) -> int:
-        """Samples of the weights that were averaged."""
-        return self.evaluation.samples
 
 
 def gather_numbers(

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABC
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Protocol
 
-from ssvi.evaluation.results import Cost, LayerRow
+from ssvi.evaluation.number_results import NumberRunEvaluation
+from ssvi.evaluation.results import Cost, LayerRow, RunEvaluation
 from ssvi.methods import about
 from ssvi.plotting import Series
 from ssvi.training.progress import EpochLine
@@ -23,60 +24,49 @@ class TableFacts:
     """The columns of the test rows that are shown, by their place; none where the table is no longer there."""
 
 
-class Reported(Protocol):
+@dataclass(frozen=True, kw_only=True)
+class Reported(ABC):
     """One run of a report."""
 
-    @property
-    def series(self) -> Series:
-        """The name of the run, and the number that decides its colour."""
+    series: Series
+    """The name of the run, and the number that decides its colour."""
+    path: str
+    """The run folder."""
+    recipe: Recipe
+    settings: dict[str, str]
+    """Every setting of the recipe as text."""
+    machine: str
+    """Where it was trained."""
+    epochs: list[EpochLine]
+    evaluation: RunEvaluation | NumberRunEvaluation
+    layers: list[LayerRow]
+    table: TableFacts | None = None
+    """None where the run was trained on images."""
 
     @property
     def name(self) -> str:
         """The name of the run in this report."""
-
-    @property
-    def path(self) -> str:
-        """The run folder."""
-
-    @property
-    def recipe(self) -> Recipe:
-        """What it was trained with."""
-
-    @property
-    def settings(self) -> dict[str, str]:
-        """Every setting of the recipe as text."""
-
-    @property
-    def machine(self) -> str:
-        """Where it was trained."""
-
-    @property
-    def epochs(self) -> list[EpochLine]:
-        """The numbers of the training."""
-
-    @property
-    def layers(self) -> list[LayerRow]:
-        """The layers of the network."""
-
-    @property
-    def table(self) -> TableFacts | None:
-        """Its table; None where it was trained on images."""
+        return self.series.name
 
     @property
     def cost(self) -> Cost:
         """What the network costs."""
+        return self.evaluation.cost
 
     @property
     def examples(self) -> int:
         """How many examples it was tested on."""
+        return self.evaluation.examples
 
     @property
     def samples(self) -> int:
         """Samples of the weights that were averaged."""
+        return self.evaluation.samples
 
     @property
     def what(self) -> str:
         """Method, sparsity and network in a few words."""
+        return in_words(self.recipe, self.cost)
 
 
 def things(run: Reported) -> str:

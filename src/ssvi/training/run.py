@@ -130,7 +130,7 @@ class Run:
 
     def _end_of_epoch(self, pace: Pace) -> EpochLine:
         """Summarise the epoch, let the method do its part, write the log and a checkpoint."""
-        progress, validation = self.progress, self.data.batches(self.validation, EVALUATION_BATCH, shuffle=False)
+        progress, validation = self.progress, in_order(self.data, self.validation)
         progress.average_over_processes()
         numbers = pace.numbers(progress, self.training)
         line = epoch_end.summarise(numbers, self.training, progress, self.task, self.batches, validation)
@@ -166,10 +166,14 @@ def finish(run: Run) -> Evaluation | NumberEvaluation | None:
         raise RecipeError(str(error)) from error
     _fit_batchnorm(run, net)
     run.task.save(net, run.folder.path / "model.safetensors")
-    test = data.batches(data.test, EVALUATION_BATCH, shuffle=False)
-    evaluation = run.task.evaluate(net, test, recipe.samples) if len(data.test) else None
+    evaluation = run.task.evaluate(net, in_order(data, data.test), recipe.samples) if len(data.test) else None
     run.folder.write_json("result.json", asdict(evaluation) if evaluation else {})
     return evaluation
+
+
+def in_order(data: TrainingData, examples: Examples) -> Batches:
+    """Batches for an evaluation, as the network sees them."""
+    return Batches(examples, EVALUATION_BATCH, normalise=data.normalise, shuffle=False)
 
 
 def _fit_batchnorm(run: Run, net: nn.Module) -> None:

@@ -97,9 +97,9 @@ def _splits(recipe: Recipe, data: TrainingData) -> tuple[Examples, Examples]:
 
 def _batches(recipe: Recipe, data: TrainingData, train: Examples) -> Batches:
     fills_a_batch = len(train) >= recipe.batch_size  # else the only batch, which is not full, would be left out
-    return data.batches(
-        train, recipe.batch_size, seed=recipe.seed, augment=AUGMENTATIONS[recipe.augment], drop_last=fills_a_batch,
-        rank=distributed.rank(), ranks=distributed.ranks(),
+    return Batches(
+        train, recipe.batch_size, normalise=data.normalise, seed=recipe.seed, augment=AUGMENTATIONS[recipe.augment],
+        drop_last=fills_a_batch, rank=distributed.rank(), ranks=distributed.ranks(),
     )  # fmt: skip
 
 
@@ -114,7 +114,8 @@ def _job(
 
     def inputs() -> Iterator[Tensor]:
         augment = AUGMENTATIONS[recipe.augment]  # BatchNorm's statistics must be of images like those of the training
-        return (x.to(device) for x, _ in task.data.batches(train, recipe.batch_size, seed=recipe.seed, augment=augment))
+        batches = Batches(train, recipe.batch_size, normalise=task.data.normalise, seed=recipe.seed, augment=augment)
+        return (x.to(device) for x, _ in batches)
 
     return Job(
         settings=recipe.settings, lr=recipe.lr, epochs=recipe.epochs, per_epoch=recipe.per_epoch, seed=recipe.seed,

@@ -7,8 +7,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ssvi.data.augment import Augment
-from ssvi.data.split import Batches, DataError, random_share
+from ssvi.data.split import DataError, random_share
 from ssvi.data.tables.learnt import Preprocessing
 
 
@@ -62,31 +61,6 @@ class TableData:
         """The rows for training and those for validation; the same for the same seed."""
         return self.train.split(fraction, seed)
 
-    def batches(
-        self,
-        split: Rows,
-        batch_size: int,
-        *,
-        seed: int = 0,
-        augment: Augment | None = None,
-        shuffle: bool = True,
-        drop_last: bool = False,
-        rank: int = 0,
-        ranks: int = 1,
-    ) -> Batches:
-        """Batches of `split`. Rows are standardised already."""
-        return Batches(
-            split,
-            batch_size,
-            normalise=_as_they_are,
-            seed=seed,
-            augment=augment,
-            shuffle=shuffle,
-            drop_last=drop_last,
-            rank=rank,
-            ranks=ranks,
-        )
-
-
-def _as_they_are(x: Tensor) -> Tensor:
-    return x
+    def normalise(self, x: Tensor) -> Tensor:
+        """The rows as they are: they are standardised already."""
+        return x
