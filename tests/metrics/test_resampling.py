@@ -7,7 +7,8 @@ import torch
 
 from ssvi import metrics as m
 
-OF_PREDICTIONS = [m.accuracy, m.nll, m.brier, m.ece, m.adaptive_ece, m.marginal_calibration_error, m.aurc]
+OF_PREDICTIONS = [m.accuracy, m.nll, m.brier, m.ece, m.adaptive_ece, m.aurc]
+"""Those whose interval is that of the metric itself; `test_calibration_intervals.py` has the other one."""
 OF_SCORES = [m.auroc, m.aupr, m.fpr_at_95_tpr]
 
 

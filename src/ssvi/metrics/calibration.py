@@ -105,8 +105,16 @@ def weighted_reliability(points: Sorted, weights: Tensor, bins: int = BINS, adap
 
 def class_wise_error(points: Sorted, weights: Tensor, bins: int | None = BINS) -> float:
     """`marginal_calibration_error` of weighted examples."""
+    return float(class_wise_squares(points, weights, bins).clamp_min(0).mean().sqrt())
+
+
+def class_wise_squares(points: Sorted, weights: Tensor, bins: int | None = BINS) -> Tensor:
+    """The debiased squared error c_k^2 of each class, before it is clipped at 0, (K,).
+
+    For given bins its expectation is the true squared error of the bins: 0 if the predictions are calibrated. So it is below
+    0 about as often as above.
+    """
     w = points.in_order(weights)
     b = fill_bins(points, w, edges_of_values(points) if bins is None else equal_mass(points, w, bins))
     excess = (b.mean_v - b.mean_t).square() - b.mean_t * (1 - b.mean_t) / (b.count - 1)
-    squares = (b.count * excess.where(b.count >= 2, 0)).sum(-1) / weights.sum()
-    return float(squares.clamp_min(0).mean().sqrt())
+    return (b.count * excess.where(b.count >= 2, 0)).sum(-1) / weights.sum()

@@ -40,23 +40,63 @@ def bootstrap(
     mean(draws) - metric(*data), from both ends (which stay at 0 or above if all draws do). By default it is on for the
     calibration errors of this package and off otherwise. An interval shows the noise of an estimate; it does not remove
     the bias of the estimate itself, such as that of `ece` with few examples.
+
+    The interval of `marginal_calibration_error` comes from its squares before they are clipped at 0: see `_of_squares`.
+    If its lower end is 0, the error cannot be told from 0, and the upper end says how large it may be.
     """
     checked_count(resamples, "resamples")
     if not 0 < level < 1:
         raise ValueError(f"level: expected a number between 0 and 1, got {level!r}; 0.95 gives a 95 % interval")
     n = _count_examples(data)
+    centred = _is_calibration_error(metric) if centred is None else centred
+    draws = _draws(n, resamples, seed, strata)
+    if _bare(metric) is calibration.marginal_calibration_error:
+        return _of_squares(_squares(metric, *data), n, draws, level, centred)
     weighted = _PREPARED[metric](*data) if metric in _PREPARED else _by_index(metric, data)
-    values = torch.tensor([weighted(weights) for weights in _draws(n, resamples, seed, strata)], dtype=torch.float64)
-    if centred or (centred is None and _is_calibration_error(metric)):
+    values = torch.tensor([weighted(weights) for weights in draws], dtype=torch.float64)
+    if centred:
         floor = 0.0 if values.min() >= 0 else -torch.inf
         values = (values - values.mean() + metric(*data)).clamp_min(floor)
+    return _ends(values, level)
+
+
+def _ends(values: Tensor, level: float) -> tuple[float, float]:
     low, high = values.quantile(torch.tensor([(1 - level) / 2, (1 + level) / 2], dtype=torch.float64))
     return float(low), float(high)
 
 
+def _squares(metric: Metric, *data: Tensor) -> Callable[[Tensor], Tensor]:
+    """The squares of `marginal_calibration_error`, perhaps with another number of bins, by the weights."""
+    options = metric.keywords if isinstance(metric, partial) else {}
+    points = calibration.sorted_classes(*data)
+    return lambda weights: calibration.class_wise_squares(points, weights, **options)
+
+
+def _of_squares(
+    squares: Callable[[Tensor], Tensor], n: int, draws: Iterator[Tensor], level: float, centred: bool
+) -> tuple[float, float]:
+    """The interval of the debiased class-wise error, from U = 1/K sum_k c_k^2 without the clipping of each c_k^2 at 0.
+
+    E U is the true squared error of the bins, so an interval of U that reaches 0 or below means that the error cannot be
+    told from 0; clipped squares could never say so. With the gap g of a bin and its noise s, U estimates g^2. For
+    calibrated predictions its variance is 2 s^4; that of a draw, given the data, is 4 g^2 s^2 + 2 s^4 with g^2 = s^2 on
+    average, so 6 s^4. So near 0 the interval is too wide and never too narrow; for g far above s both are 4 g^2 s^2.
+    The clipping can only raise the error itself, so the upper end is raised to it where that is larger.
+    """
+    found = squares(torch.ones(n, dtype=torch.long))
+    values = torch.stack([squares(weights).mean() for weights in draws])
+    low, high = _ends(values - values.mean() + found.mean() if centred else values, level)
+    error = float(found.clamp_min(0).mean().sqrt())
+    return max(low, 0.0) ** 0.5, max(max(high, 0.0) ** 0.5, error)
+
+
 def _is_calibration_error(metric: Metric) -> bool:
-    bare = metric.func if isinstance(metric, partial) else metric
-    return bare in _CALIBRATION_ERRORS
+    return _bare(metric) in _CALIBRATION_ERRORS
+
+
+def _bare(metric: Metric) -> Metric:
+    """The metric without options that were fixed."""
+    return metric.func if isinstance(metric, partial) else metric
 
 
 def _count_examples(data: tuple[Tensor, ...]) -> int:
@@ -101,11 +141,6 @@ def _calibration(data: tuple[Tensor, Tensor], adaptive: bool) -> WeightedMetric:
     return lambda weights: calibration.weighted_reliability(points, weights, adaptive=adaptive).error
 
 
-def _class_wise(*data: Tensor) -> WeightedMetric:
-    points = calibration.sorted_classes(*data)
-    return lambda weights: calibration.class_wise_error(points, weights)
-
-
 def _aurc(*data: Tensor) -> WeightedMetric:
     rank, wrong = ranking.by_certainty(*data)
     return lambda weights: float(ranking.risks(rank, wrong, weights).mean())
@@ -136,7 +171,6 @@ _PREPARED: dict[Metric, Callable[..., WeightedMetric]] = {
     classification.brier: lambda *data: _average(classification.squared_errors(*data)),
     calibration.ece: lambda *data: _calibration(data, adaptive=False),
     calibration.adaptive_ece: lambda *data: _calibration(data, adaptive=True),
-    calibration.marginal_calibration_error: _class_wise,
     ranking.auroc: _ranking(ranking.area),
     ranking.aupr: _ranking(ranking.average_precision),
     ranking.fpr_at_95_tpr: _ranking(ranking.fpr_at_95),
