@@ -25,7 +25,29 @@ def test_cost_beside_dense_vi():
     assert point.inference_flops * 5 == dense.inference_flops
     assert sparse.weights == dense.live_weights == point.live_weights
     assert sparse.sparsity == pytest.approx(0.95, abs=0.001)
-    assert sparse.memory_bytes_dense_vi == dense.memory_bytes_dense_vi
+
+
+@pytest.mark.parametrize("method", ["ssvi", "vi", "rigl", "deterministic", "snr-prune", "ensemble", "vd", "sbp"])
+def test_dense_vi_has_the_same_bytes_as_reference_and_as_a_run(method):
+    dense = cost(FinishedRun(finished("vi")), samples=5)
+    assert dense.memory_bytes == dense.memory_bytes_dense_vi
+    assert cost(FinishedRun(finished(method)), samples=5).memory_bytes_dense_vi == dense.memory_bytes
+
+
+def test_without_statistics_of_single_thetas_too():
+    runs = [FinishedRun(finished(method, batchnorm_batches=0)) for method in ("ssvi", "vi", "rigl")]
+    sparse, dense, point = (cost(run, samples=5) for run in runs)
+    assert sparse.memory_bytes_dense_vi == dense.memory_bytes == point.memory_bytes_dense_vi
+    rest = sum(tensor.numel() * tensor.element_size() for name, tensor in runs[1].net.state_dict().items()
+               if ".posterior." not in name)  # fmt: skip
+    posterior = sum(4 * (2 * p.d + 1) for p in posteriors(runs[1].net).values())  # mu, rho, and the start of sigma
+    assert dense.memory_bytes == rest + posterior
+
+
+def test_an_index_counts_where_it_says_something(run):
+    live = {name: 4 * (3 * p.s + 1) if p.s < p.d else 4 * (2 * p.d + 1) for name, p in posteriors(run.net).items()}
+    other = sum(t.numel() * t.element_size() for name, t in run.net.state_dict().items() if ".posterior." not in name)
+    assert cost(run, samples=5).memory_bytes == sum(live.values()) + other
 
 
 def test_live_weights_are_those_of_the_layers(run):

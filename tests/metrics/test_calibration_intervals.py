@@ -31,7 +31,9 @@ def test_the_squares_of_calibrated_predictions_are_0_on_average():
     generator = torch.Generator().manual_seed(0)
     squares = torch.stack(
         [
-            class_wise_squares(sorted_classes(*predictions(150, 3, generator)), torch.ones(150, dtype=torch.long)).mean()
+            class_wise_squares(
+                sorted_classes(*predictions(150, 3, generator)), torch.ones(150, dtype=torch.long)
+            ).mean()
             for _ in range(300)
         ]
     )

@@ -5,6 +5,7 @@ The three differ in the images: the test images of the run, those of other data 
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 
 import click
@@ -28,7 +29,8 @@ from ssvi.evaluation.number_results import NumberRunEvaluation
 from ssvi.evaluation.ood import file_name
 from ssvi.evaluation.promises import DEFAULT
 from ssvi.evaluation.results import CorruptionResult, Estimate, OODResult, RunEvaluation
-from ssvi.evaluation.wording import METRIC, RANKING, number
+from ssvi.evaluation.wording import METRIC, RANKING, alone, data_name, samples_and_seed, strengths
+from ssvi.nn.random_tensor import is_random
 from ssvi.training.records import without_defaults
 
 
@@ -98,7 +100,7 @@ def ood_command(
     results = evaluate_ood(finished, names, samples, seed, bar)
     for name, result in results.items():
         finished.write(file_name(name), result)
-    show(without_defaults(results), as_json, lambda: (_rankings(str(run), result) for result in results.values()))
+    show(without_defaults(results), as_json, lambda: (_rankings(finished, result) for result in results.values()))
 
 
 @click.command("corrupt")
@@ -121,11 +123,14 @@ def corrupt_command(
         finished, samples, seed, images=images, cache=not no_cache, download=download, track=bar
     )
     finished.write("corruption.json", result)
-    show(without_defaults(result), as_json, lambda: [_by_severity(str(run), result)])
+    show(without_defaults(result), as_json, lambda: _by_severity(finished, result))
 
 
-def _rankings(run: str, result: OODResult) -> Table:
-    title = f"{run}: {result.inside:,} own test images against {result.outside:,} of {result.data}"
+def _rankings(run: FinishedRun, result: OODResult) -> Table:
+    title = (
+        f"{run.folder.path}: {result.inside:,} own test images against {result.outside:,} of {data_name(result.data)}, "
+        f"{samples_and_seed(result.samples, result.seed, is_random(run.net))}"
+    )
     rows = [(score, *(_cell(values[key]) for key in RANKING)) for score, values in result.scores.items()]
     return grid(title, ("score", *RANKING.values()), rows)
 
@@ -134,10 +139,16 @@ def _cell(estimate: Estimate) -> str:
     return f"{estimate.value:.3f} ({estimate.low:.3f} to {estimate.high:.3f})"
 
 
-def _by_severity(run: str, result: CorruptionResult) -> Table:
-    title = f"{run}: {result.images:,} test images of {result.data}, mean of 15 corruptions ({result.source})"
+def _by_severity(run: FinishedRun, result: CorruptionResult) -> Iterator[Table | str]:
+    used = samples_and_seed(result.samples, result.seed, is_random(run.net))
+    title = (
+        f"{run.folder.path}: {result.images:,} test images of {data_name(result.data)}, {used}, "
+        f"mean of 15 corruptions ({result.source})"
+    )
     rows = [
-        (METRIC[key], number(key, clean), *(number(key, metrics[key].value) for metrics in result.severities))
+        (METRIC[key], alone(key, clean), *(alone(key, metrics[key].value) for metrics in result.severities))
         for key, clean in result.clean.items()
     ]
-    return grid(title, ("severity", "clean", "1", "2", "3", "4", "5"), rows)
+    yield grid(title, ("severity", "clean", "1", "2", "3", "4", "5"), rows)
+    if note := strengths(run.input_shape):
+        yield note

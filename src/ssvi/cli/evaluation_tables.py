@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from rich.table import Table
 
@@ -11,17 +11,16 @@ from ssvi.evaluation import number_wording, wording
 from ssvi.evaluation.decision_wording import decision_rows, no_validation
 from ssvi.evaluation.number_results import NumberRunEvaluation
 from ssvi.evaluation.results import Cost, RunEvaluation
-from ssvi.evaluation.wording import METRIC, interval, number
+from ssvi.evaluation.wording import METRIC, alone, data_name, differs_at_point, interval, number
 
 
 def class_tables(run: str, evaluation: RunEvaluation, things: str) -> Iterator[Table | str]:
     """The tables of predicted classes; `things` are "images" or "rows"."""
     rows = [
-        (METRIC[key], number(key, estimate.value), interval(key, estimate), number(key, evaluation.at_mean[key]))
+        (METRIC[key], number(key, estimate.value), interval(key, estimate), alone(key, evaluation.at_mean[key]))
         for key, estimate in evaluation.metrics.items()
     ]
-    title = f"{run}: {evaluation.examples:,} test {things} of {evaluation.data}"
-    yield grid(title, ("", _samples(evaluation), "95 % interval", evaluation.point), rows)
+    yield _quality(f"{run}: {evaluation.examples:,} test {things} of {data_name(evaluation.data)}", evaluation, rows)
     yield from _decisions(evaluation, things)
     yield _cost(evaluation.cost)
 
@@ -38,12 +37,20 @@ def number_tables(run: str, evaluation: NumberRunEvaluation) -> Iterator[Table |
         )
         for key, name in number_wording.METRIC.items()
     ]
-    title = f"{run}: {evaluation.target} of {evaluation.examples:,} test rows of {evaluation.data}"
-    yield grid(title, ("", _samples(evaluation), "95 % interval", evaluation.point), rows)
+    counted = f"{evaluation.target} of {evaluation.examples:,} test rows of {data_name(evaluation.data)}"
+    yield _quality(f"{run}: {counted}", evaluation, rows)
     kept = number_wording.interval_rows(evaluation.intervals)
     chosen = f"intervals, conformalised on {evaluation.intervals.validation_rows:,} validation rows"
     yield grid(chosen, ("", "test rows", ""), [(row.name, row.found, row.beside) for row in kept])
     yield _cost(evaluation.cost)
+
+
+def _quality(title: str, evaluation: RunEvaluation | NumberRunEvaluation, rows: Sequence[tuple[str, ...]]) -> Table:
+    """Values and intervals; the last column is left out where the predictions are those of a single network anyway."""
+    seed = f", seed {evaluation.seed}" if evaluation.samples > 1 else ""
+    columns = 4 if differs_at_point(evaluation.metrics, evaluation.at_mean) else 3
+    head = ("", _samples(evaluation), "95 % interval", evaluation.point)
+    return grid(title + seed, head[:columns], [row[:columns] for row in rows])
 
 
 def _samples(evaluation: RunEvaluation | NumberRunEvaluation) -> str:

@@ -49,6 +49,8 @@ class EvaluatedRun:
     cost: Cost
     of_dense_vi: float
     """Its training FLOPs, as a multiple of those of dense VI."""
+    not_above: float | None = None
+    """The upper end of its debiased calibration error, where that cannot be told from 0."""
 
     @property
     def sparsity(self) -> float:
@@ -150,6 +152,7 @@ def _place(run: PlannedRun) -> Place:
 
 def _evaluated_run(run: PlannedRun, evaluation: RunEvaluation, dense_vi_flops: float) -> EvaluatedRun:
     """The numbers of a run, from its evaluation."""
+    error = evaluation.metrics[wording.DEBIASED]
     return EvaluatedRun(
         place=_place(run),
         examples=evaluation.examples,
@@ -157,4 +160,5 @@ def _evaluated_run(run: PlannedRun, evaluation: RunEvaluation, dense_vi_flops: f
         metrics={name: estimate.value for name, estimate in evaluation.metrics.items()},
         cost=evaluation.cost,
         of_dense_vi=evaluation.cost.training_flops / dense_vi_flops,
+        not_above=error.high if wording.includes_zero(wording.DEBIASED, error) else None,
     )

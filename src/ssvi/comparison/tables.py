@@ -50,12 +50,22 @@ def _metric(key: str, head: str = "") -> Column:
     return _spread(head or wording.METRIC[key], lambda run: run.metrics[key], lambda value: wording.number(key, value))
 
 
+def _debiased(row: Row) -> str:
+    """The debiased error; where it cannot be told from 0 with any seed, this and the largest upper end are said."""
+    shown = _cell(
+        row, lambda run: run.metrics[wording.DEBIASED], lambda value: wording.alone(wording.DEBIASED, value), True
+    )
+    ends = [run.not_above for run in row.evaluated]
+    known = [end for end in ends if end is not None]
+    return f"{shown}; {wording.not_from_zero(max(known))}" if known and len(known) == len(ends) else shown
+
+
 DATA: Column = ("data set", lambda row: row.data)
 MODEL: Column = ("model", lambda row: row.label)
 ALGORITHM: Column = ("algorithm", lambda row: row.label)
 SEEDS: Column = ("seeds", lambda row: row.seeds)
 UNIT: Column = ("unit", lambda row: "-" if row.unit == "none" else row.unit)
-CALIBRATION = (_metric("marginal_calibration_error"), _metric("ece"))
+CALIBRATION: tuple[Column, ...] = ((wording.METRIC[wording.DEBIASED], _debiased), _metric("ece"))
 SPARSITY = _count("sparsity", lambda run: run.sparsity, lambda value: f"{value:.2%}")
 FLOPS = _count("training FLOPs", lambda run: run.cost.training_flops, wording.short)
 OF_DENSE_VI = _count("of dense VI", lambda run: run.of_dense_vi, lambda value: f"{value:.3g}x")

@@ -5,15 +5,18 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 
 import torch
-from torch import Tensor, nn
+from torch import nn
 
 from ssvi import flops
+from ssvi.evaluation import memory
 from ssvi.evaluation.finished_run import FinishedRun
 from ssvi.evaluation.layers import deterministic_weights, distinct_posteriors, last_network, network_count
 from ssvi.evaluation.results import Cost
 from ssvi.flops import LayerCost
 from ssvi.methods import about
 from ssvi.nn.random_tensor import is_random
+from ssvi.training.recipe import Recipe
+from ssvi.training.run import THETAS
 
 
 @dataclass(frozen=True)
@@ -40,8 +43,8 @@ def cost(run: FinishedRun, samples: int) -> Cost:
         **asdict(weights(run.net)),
         unit=about(run.recipe.method).unit,
         disk_bytes=run.model_bytes,
-        memory_bytes=_bytes(_tensors(run.net)),
-        memory_bytes_dense_vi=_dense_vi_bytes(network),
+        memory_bytes=memory.network_bytes(run.net),
+        memory_bytes_dense_vi=memory.dense_vi_bytes(network, _thetas(run.recipe)),
         training_flops=sum(line.flops for line in epochs),
         training_flops_dense_vi=2 * run.recipe.batch_size * steps * _dense_vi_step(layers),
         inference_flops=flops.inference(run.net, x, samples if is_random(run.net) else 1),
@@ -49,6 +52,11 @@ def cost(run: FinishedRun, samples: int) -> Cost:
         training_seconds=sum(line.seconds for line in epochs),
         peak_memory_bytes=max((line.peak_memory_bytes for line in epochs), default=0),
     )
+
+
+def _thetas(recipe: Recipe) -> int:
+    """For how many thetas a run of dense VI has statistics of BatchNorm."""
+    return max(recipe.samples, THETAS) if recipe.batchnorm_batches else 0
 
 
 def weights(net: nn.Module) -> Weights:
@@ -74,22 +82,3 @@ def _dense_vi_step(layers: list[LayerCost]) -> int:
     """
     all_layers = not any(layer.bayesian for layer in layers)
     return sum((6 if layer.bayesian or all_layers else 3) * layer.dense_macs for layer in layers)
-
-
-def _dense_vi_bytes(net: nn.Module) -> int:
-    """The same network with mu and rho for every weight, and no index."""
-    posteriors = distinct_posteriors(net)
-    now = sum(_bytes([*p.per_weight(), p.index]) for p in posteriors)
-    dense = sum(2 * p.d * p.mu.element_size() for p in posteriors)
-    # A deterministic network has one number per weight, where dense VI has two.
-    second = 0 if posteriors else _bytes(deterministic_weights(net))
-    return _bytes(_tensors(net)) - now + dense + second
-
-
-def _tensors(net: nn.Module) -> list[Tensor]:
-    """Parameters and buffers, indices included; what layers share comes once."""
-    return [*net.parameters(), *net.buffers()]
-
-
-def _bytes(tensors: list[Tensor]) -> int:
-    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)

@@ -86,3 +86,5 @@ class NumberRunEvaluation:
     intervals: IntervalQuality
     calibration: NumberCalibration
     rows: ShownRows
+    asked: int | None = None
+    """Samples that were asked for; a deterministic network has one to give."""

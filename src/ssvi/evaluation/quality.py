@@ -43,6 +43,7 @@ def evaluate_classes(
         examples=evaluation.examples,
         samples=evaluation.samples,
         seed=seed,
+        asked=samples,
         metrics=with_intervals(evaluation),
         point=point_of(run),
         at_mean=_at_mean(run, test, evaluation, track),

@@ -60,6 +60,7 @@ def evaluate_number_run(
         examples=evaluation.examples,
         samples=evaluation.samples,
         seed=seed,
+        asked=samples,
         metrics=with_intervals(evaluation),
         point=point_of(run.run),
         at_mean=_at_mean(run, test, evaluation, track),

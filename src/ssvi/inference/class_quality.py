@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ssvi import metrics, plotting
 from ssvi.likelihoods import ClassPrediction
-from ssvi.plotting import Cell, ReliabilityBins, Series, Table
+from ssvi.plotting import ENOUGH, Cell, ReliabilityBins, Series, Table
 
 Interval = tuple[float, float]
 
@@ -111,5 +111,7 @@ class Evaluation(Quality):
         rows = [[Cell(name.replace("_", " ")), Cell(f"{getattr(self, name):.4f}")] for name in HEADLINE]
         bins = metrics.reliability(self.outputs.probs, self.outputs.labels)
         counts, confidence, accuracy = (values.tolist() for values in (bins.count, bins.confidence, bins.accuracy))
-        diagram = plotting.reliability([ReliabilityBins(Series(0, ""), counts, confidence, accuracy)])
+        drawn = ReliabilityBins(Series(0, ""), counts, confidence, accuracy)
+        rows.append([Cell(f"in bins of fewer than {ENOUGH} examples, not drawn"), Cell(f"{drawn.left_out:,}")])
+        diagram = plotting.reliability([drawn])
         return plotting.notebook(Table([f"{self.examples:,} examples", samples], rows), diagram)

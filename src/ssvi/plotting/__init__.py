@@ -4,7 +4,8 @@ Every chart is a function of numbers that returns a `Drawing`. A notebook shows 
 them together by `notebook(...)`, which adds the style sheet `style()` once.
 """
 
-from ssvi.plotting.charts import TALL, Curve, Histogram, ReliabilityBins, curves, histograms, reliability
+from ssvi.plotting.calibration import ENOUGH, ReliabilityBins, reliability
+from ssvi.plotting.charts import TALL, Curve, Histogram, curves, histograms
 from ssvi.plotting.html import Cell, HasHTML, Table, element, notebook, style
 from ssvi.plotting.numbers import PredictedNumber, coverage, errors, pit, predicted
 from ssvi.plotting.rows import Bar, Dot, IntervalRow, bars, dots, intervals
@@ -12,6 +13,7 @@ from ssvi.plotting.scale import Scale, linear, log, percent, short
 from ssvi.plotting.svg import Drawing, Series, sign, swatch
 
 __all__ = [
+    "ENOUGH",
     "TALL",
     "Bar",
     "Cell",

@@ -1,4 +1,4 @@
-"""Charts between two axes: curves, the reliability diagram, histograms."""
+"""Charts between two axes: curves and histograms."""
 
 from __future__ import annotations
 
@@ -140,34 +140,6 @@ def curves(
         if curve.chosen is not None:
             axes.ring(curve.series, *curve.chosen)
     axes.end_labels((curve.series, curve.points[-1]) for curve in drawn)
-    return axes.drawing()
-
-
-@dataclass(frozen=True)
-class ReliabilityBins:
-    """What the bins of the confidence hold; an empty bin has count 0, and its means are not read."""
-
-    series: Series
-    count: Sequence[float]
-    confidence: Sequence[float | None]
-    accuracy: Sequence[float | None]
-
-
-def reliability(drawn: Sequence[ReliabilityBins]) -> Drawing:
-    """Accuracy against confidence: a larger marker stands for more examples, its stem is the distance to the diagonal."""
-    unit = Scale(0.0, 1.0, label=percent)
-    axes = Axes(
-        unit, unit, title="reliability diagram", x_label="confidence", y_label="accuracy", right=24, height=TALL
-    )
-    axes.guide([(0, 0), (1, 1)])
-    axes.note("above: too cautious", 0.03, 0.93)
-    axes.note("below: too confident", 0.97, 0.06, anchor="end")
-    for bins in drawn:
-        total = sum(bins.count)
-        for count, confidence, accuracy in zip(bins.count, bins.confidence, bins.accuracy, strict=True):
-            if count and confidence is not None and accuracy is not None:
-                axes.whisker(bins.series, confidence, accuracy, confidence, "stem")
-                axes.marker(bins.series, confidence, accuracy, 2.5 + 7 * (count / total) ** 0.5, "soft")
     return axes.drawing()
 
 

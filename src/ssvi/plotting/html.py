@@ -17,6 +17,10 @@ FEW = 3
 """A table with fewer columns of numbers than this is not made as wide as the page, where they would stand far apart."""
 
 
+LONG = 36
+"""Characters from which on a note below a number may be broken into lines: it would make its column too wide."""
+
+
 class HasHTML(Protocol):
     """What a page includes as it is, without escaping it again."""
 
@@ -62,7 +66,8 @@ class Cell:
     notes: tuple[str, ...] = ()
 
     def __html__(self) -> str:
-        return Markup("").join([escape(self.text), *(element("small", note) for note in self.notes)])
+        notes = (element("small", note, class_="long" if len(note) > LONG else None) for note in self.notes)
+        return Markup("").join([escape(self.text), *notes])
 
     def markdown(self) -> str:
         """The cell on one line, its notes in brackets; a bar would end the cell, so it is escaped."""

@@ -16,6 +16,7 @@ from ssvi.evaluation import FinishedRun, evaluate_ood, evaluate_run, layer_rows
 from ssvi.evaluation.finished_run import Track, quiet
 from ssvi.evaluation.ood import NOISE, file_name
 from ssvi.evaluation.results import CorruptionResult, HardImages, ImageAnswer, OODResult, RunEvaluation
+from ssvi.nn.random_tensor import is_random
 from ssvi.plotting import Series
 from ssvi.report.reported import Reported
 from ssvi.training.run_folder import RunError
@@ -46,6 +47,8 @@ class ReportedRun(Reported):
     ood: list[OODResult]
     corruption: CorruptionResult | None
     pictures: HardPictures = HardPictures()
+    shape: tuple[int, ...] = ()
+    """Of one image: channels, height, width; or of one row."""
 
 
 def gather(runs: Sequence[FinishedRun], samples: int = 5, seed: int = 0, track: Track = quiet) -> list[ReportedRun]:
@@ -67,6 +70,9 @@ def _gather(series: Series, run: FinishedRun, samples: int, seed: int, track: Tr
         ood=_ood(run, samples, seed, track),
         corruption=run.read(CorruptionResult, "corruption.json"),
         layers=layer_rows(run.net),
+        random=is_random(run.net),
+        split=_split(run),
+        shape=run.input_shape,
         pictures=hard_pictures(run, evaluation.images),
     )
 
@@ -87,6 +93,15 @@ def _ood(run: FinishedRun, samples: int, seed: int, track: Track) -> list[OODRes
     result = evaluate_ood(run, (NOISE,), samples, seed, track)[NOISE]
     run.write(file_name(NOISE), result)
     return [result]
+
+
+def _split(run: FinishedRun) -> tuple[int, int] | None:
+    """How many training and validation images; None where the data set is no longer there."""
+    try:
+        training, validation = run.data.split_validation(run.recipe.validation, run.recipe.seed)
+    except DataError:
+        return None
+    return len(training), len(validation)
 
 
 def hard_pictures(run: FinishedRun, images: HardImages) -> HardPictures:

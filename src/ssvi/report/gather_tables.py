@@ -12,6 +12,7 @@ from ssvi.evaluation.finished_run import Track, quiet
 from ssvi.evaluation.number_results import NumberRunEvaluation
 from ssvi.evaluation.results import RunEvaluation
 from ssvi.evaluation.row_values import row_values
+from ssvi.nn.random_tensor import is_random
 from ssvi.plotting import Series
 from ssvi.report.gather import ReportedRun, machine_of, series_of, settings_of
 from ssvi.report.reported import Reported, TableFacts
@@ -53,6 +54,8 @@ def _numbers(series: Series, run: TableRun, samples: int, seed: int, track: Trac
         epochs=run.run.folder.metrics(),
         evaluation=evaluation,
         layers=layer_rows(run.run.net),
+        random=is_random(run.run.net),
+        split=_split(run),
         table=_facts(run, [row.index for row in (*evaluation.rows.wrong, *evaluation.rows.unsure)]),
     )
 
@@ -73,6 +76,8 @@ def _classes(series: Series, run: TableRun, samples: int, seed: int, track: Trac
         ood=[],
         corruption=None,
         layers=layer_rows(run.run.net),
+        random=is_random(run.run.net),
+        split=_split(run),
         table=_facts(run, [row.index for row in hard]),
     )
 
@@ -81,6 +86,15 @@ def _computed(run: TableRun, samples: int, seed: int, track: Track) -> RunEvalua
     evaluation = evaluate_table(run, samples, seed, track)
     run.run.write(FILE, evaluation)
     return evaluation
+
+
+def _split(run: TableRun) -> tuple[int, int] | None:
+    """How many training and validation rows; None where the table is no longer there."""
+    try:
+        training, validation = run.data.split_validation(run.run.recipe.validation, run.run.recipe.seed)
+    except DataError:
+        return None
+    return len(training), len(validation)
 
 
 def _facts(run: TableRun, shown: Iterable[int]) -> TableFacts:

@@ -97,7 +97,8 @@ def layers(runs: Sequence[Reported]) -> list[Card]:
     ]
     if sigmas:
         title = "Sigma by layer: median now, and its start as a ring"
-        cards.append(Card(title, _sigmas(sigmas), entries))
+        drawn = {dot.series.name for dot in sigmas}
+        cards.append(Card(title, _sigmas(sigmas), [entry for entry in entries if entry.words in drawn]))
     return cards
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ssvi.plotting import percent
+from ssvi.plotting import HasHTML, percent
 from ssvi.report import number_plots, number_tables, row_tables
 from ssvi.report.gather_tables import ReportedNumbers
 from ssvi.report.pieces import Cards, Section, Titled
 from ssvi.report.sections import columns, cost, layers, recipe, render, training
+from ssvi.report.sources import evaluated, with_intervals
+from ssvi.report.used import sentence, unlike
 
 
 def page(runs: Sequence[ReportedNumbers], written: str) -> str:
@@ -25,7 +27,16 @@ def quality(runs: Sequence[ReportedNumbers]) -> Section:
         "the intervals. The share of model variance is the part of the uncertainty that more training rows could "
         "remove."
     )
-    return Section("Quality", about, [number_tables.headline(runs), Cards(number_plots.quality(runs))])
+    content: list[HasHTML] = [number_tables.headline(runs), Cards(number_plots.quality(runs))]
+    return Section("Quality", about, content, used=_used(runs), warnings=_warnings(runs))
+
+
+def _used(runs: Sequence[ReportedNumbers]) -> str:
+    return sentence(evaluated(runs))
+
+
+def _warnings(runs: Sequence[ReportedNumbers]) -> list[str]:
+    return [unlike(evaluated(runs))]
 
 
 def calibration(runs: Sequence[ReportedNumbers]) -> Section:
@@ -35,7 +46,8 @@ def calibration(runs: Sequence[ReportedNumbers]) -> Section:
         "row counts where its number lies in its prediction. In the right plot a point below the line means that "
         "intervals are too narrow: use the conformalised ones of the next section."
     )
-    return Section("Calibration", about, [Cards(number_plots.calibration(runs), wide=True)])
+    content: list[HasHTML] = [Cards(number_plots.calibration(runs), wide=True)]
+    return Section("Calibration", about, content, used=_used(runs), warnings=_warnings(runs))
 
 
 def intervals(runs: Sequence[ReportedNumbers]) -> Section:
@@ -47,9 +59,9 @@ def intervals(runs: Sequence[ReportedNumbers]) -> Section:
         "wider than the raw ones, do not trust the raw ones. The plots show test rows evenly spread over the "
         "predictions: each true number above its prediction, and the raw interval as a line."
     )
-    return Section(
-        "Intervals", about, [number_tables.intervals(runs), Cards(number_plots.predictions(runs), wide=True)]
-    )
+    content: list[HasHTML] = [number_tables.intervals(runs), Cards(number_plots.predictions(runs), wide=True)]
+    used = with_intervals(runs)
+    return Section("Intervals", about, content, used=sentence(used), warnings=[unlike(used)])
 
 
 def rows(runs: Sequence[ReportedNumbers]) -> Section:
@@ -60,7 +72,7 @@ def rows(runs: Sequence[ReportedNumbers]) -> Section:
         "column missing that would explain it? Where the model uncertainty is large, training had few rows like this "
         "one: collect more of them, or leave such rows to a person."
     )
-    return Section("Rows", about, [Titled(title, table) for title, table in tables.items()])
+    return Section("Rows", about, [Titled(title, table) for title, table in tables.items()], used=_used(runs))
 
 
 SECTIONS = (quality, training, calibration, intervals, rows, columns, layers, cost, recipe)

@@ -6,10 +6,12 @@ from collections.abc import Sequence
 
 from ssvi.evaluation.number_results import NumberRunEvaluation
 from ssvi.evaluation.number_wording import METRIC, interval, interval_rows, number
+from ssvi.evaluation.wording import differs_at_point
 from ssvi.plotting import Cell, Table
-from ssvi.report import row_tables
+from ssvi.report import row_tables, sources
 from ssvi.report.gather_tables import ReportedNumbers
-from ssvi.report.tables import cell_of, names, whole_card
+from ssvi.report.tables import cell_of, made_of, names, whole_card
+from ssvi.report.used import lines
 
 
 def headline(runs: Sequence[ReportedNumbers]) -> Table:
@@ -21,6 +23,8 @@ def headline(runs: Sequence[ReportedNumbers]) -> Table:
 def _quality(evaluation: NumberRunEvaluation, key: str) -> Cell:
     """The value, its interval, and what one network has: the posterior mean, or the last one of a mixture."""
     found, one = evaluation.metrics[key], number(key, evaluation.at_mean[key])
+    if not differs_at_point(evaluation.metrics, evaluation.at_mean):
+        return Cell(number(key, found.value), (interval(key, found),))
     where = "at the mean" if evaluation.point == "posterior mean" else evaluation.point
     return Cell(number(key, found.value), (interval(key, found), f"{where} {one}"))
 
@@ -37,8 +41,10 @@ def model_card(runs: Sequence[ReportedNumbers], written: str) -> str:
     blocks = [
         *(_about(run) for run in runs),
         "## Quality",
+        *lines(sources.evaluated(runs)),
         headline(runs).markdown(),
         "## Intervals",
+        *lines(sources.with_intervals(runs)),
         intervals(runs).markdown(),
         *row_tables.blocks([row_tables.hard_number_rows(run) for run in runs]),
         "## Columns",
@@ -48,9 +54,7 @@ def model_card(runs: Sequence[ReportedNumbers], written: str) -> str:
 
 
 def _about(run: ReportedNumbers) -> str:
-    evaluation, samples = run.evaluation, run.samples
     return (
-        f"**{run.name}**: {run.what}. Predicts the number {evaluation.target}. Evaluated on {evaluation.examples:,} test "
-        f"rows with {samples} sample{'s' if samples > 1 else ''} of the weights (seed {evaluation.seed}). "
-        f"Trained for {len(run.epochs)} epochs, seed {run.recipe.seed}."
+        f"**{run.name}**: {run.what}. Predicts the number {run.evaluation.target}. Evaluated on {run.examples:,} test rows: "
+        f"{made_of(run)}. Trained: {sources.trained([run])[:-1]}, seed {run.recipe.seed}."
     )

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ssvi.report import decision_plots, quality_plots, row_tables, tables
+from ssvi.plotting import HasHTML
+from ssvi.report import decision_plots, ood_tables, quality_plots, row_tables, sources, tables
 from ssvi.report.gather import ReportedRun
 from ssvi.report.pieces import Cards, Details, Gallery, HeatTable, Section, Titled
 from ssvi.report.reported import things
 from ssvi.report.sections import columns, cost, layers, recipe, render, training
+from ssvi.report.used import sentence, unlike
+
+OPEN = 6
+"""Histograms that are shown at once; the others open on demand."""
 
 
 def page(runs: Sequence[ReportedRun], written: str) -> str:
@@ -23,7 +28,9 @@ def quality(runs: Sequence[ReportedRun]) -> Section:
         "The value, its 95 % interval, and the value at the posterior mean; ↑ higher is better, ↓ lower is. Two different "
         "numbers are called ECE: never compare one with the other."
     )
-    return Section("Quality", about, [tables.headline(runs), Cards(quality_plots.intervals(runs))])
+    used = sources.evaluated(runs)
+    content: list[HasHTML] = [tables.headline(runs), Cards(quality_plots.intervals(runs))]
+    return Section("Quality", about, content, used=sentence(used), warnings=[unlike(used)])
 
 
 def calibration(runs: Sequence[ReportedRun]) -> Section:
@@ -33,7 +40,8 @@ def calibration(runs: Sequence[ReportedRun]) -> Section:
         "how many errors remain?"
     )
     cards = [quality_plots.reliability(runs), quality_plots.risk_coverage(runs)]
-    return Section("Calibration", about, [Cards(cards, wide=True)])
+    used = sources.evaluated(runs)
+    return Section("Calibration", about, [Cards(cards, wide=True)], used=sentence(used), warnings=[unlike(used)])
 
 
 def decisions(runs: Sequence[ReportedRun]) -> Section:
@@ -52,7 +60,9 @@ def decisions(runs: Sequence[ReportedRun]) -> Section:
         f"the promised rate. Use scaled probabilities if their NLL is lower than the raw one. All this holds for new {seen} "
         "of the same kind."
     )
-    return Section("Decisions", about, [table, Cards(cards, wide=True)])
+    used = sources.decided(runs)
+    content: list[HasHTML] = [table, Cards(cards, wide=True)]
+    return Section("Decisions", about, content, used=sentence(used), warnings=[unlike(used)])
 
 
 def _one(seen: str) -> str:
@@ -66,7 +76,11 @@ def ood(runs: Sequence[ReportedRun]) -> Section:
         "normalised like the training images."
     )
     cards = [quality_plots.entropies(run, result) for run in runs for result in run.ood]
-    return Section("Out of distribution", about, [Cards(cards), *tables.ood(runs)])
+    more = [Details(f"{len(cards) - OPEN} more histograms", Cards(cards[OPEN:]))] if len(cards) > OPEN else []
+    folded = [Details(f"{title}: all scores", table) for title, table in ood_tables.every_score(runs).items()]
+    used = sources.out_of_distribution(runs)
+    content: list[HasHTML] = [Cards(cards[:OPEN]), *more, ood_tables.main_score(runs), *folded]
+    return Section("Out of distribution", about, content, used=sentence(used), warnings=[unlike(used)])
 
 
 def corruption(runs: Sequence[ReportedRun]) -> Section:
@@ -75,8 +89,8 @@ def corruption(runs: Sequence[ReportedRun]) -> Section:
     if not results:
         about = "Not computed yet. This command adds 15 corruptions at 5 severities:"
         return Section(title, about, command=f"ssvi corrupt {runs[0].path}")
-    sources = ", ".join(dict.fromkeys(result.source for _, result in results))
-    about = f"15 corruptions at severities 1 to 5, averaged over the corruptions ({sources}); severity 0 is clean."
+    origins = ", ".join(dict.fromkeys(result.source for _, result in results))
+    about = f"15 corruptions at severities 1 to 5, averaged over the corruptions ({origins}); severity 0 is clean."
     heat = [
         Details(
             f"{run.name}: each corruption",
@@ -85,13 +99,15 @@ def corruption(runs: Sequence[ReportedRun]) -> Section:
         for run, result in results
     ]
     numbers = Details("All numbers", tables.corruption(runs))
-    return Section(title, about, [Cards(quality_plots.corruptions(runs), wide=True), numbers, *heat])
+    content: list[HasHTML] = [Cards(quality_plots.corruptions(runs), wide=True), numbers, *heat]
+    used = sources.corrupted(runs)
+    return Section(title, about, content, used=sentence(used), warnings=tables.about_corruption(runs))
 
 
 def images(runs: Sequence[ReportedRun]) -> Section | None:
     """The test images that were hardest."""
     galleries = [
-        Gallery(f"{run.name}: {words}", pictures, run.classes)
+        Gallery(f"{run.name}: {words}", pictures, run.classes, run.samples > 1)
         for run in runs
         for words, pictures in (
             ("most uncertain", run.pictures.uncertain),
@@ -103,7 +119,7 @@ def images(runs: Sequence[ReportedRun]) -> Section | None:
         "What the network says and how sure it is, then the true class. Entropy is the whole uncertainty; model is the "
         "part of it that more data could remove."
     )
-    return Section("Images", about, galleries) if galleries else None
+    return Section("Images", about, galleries, used=sentence(sources.evaluated(runs))) if galleries else None
 
 
 def rows(runs: Sequence[ReportedRun]) -> Section:
@@ -113,7 +129,8 @@ def rows(runs: Sequence[ReportedRun]) -> Section:
         "Test rows. Confidently wrong ones are worth a look first: is the class in the table right, and is a column missing "
         "that would tell? Where the model part of the entropy is large, more rows like this one help; elsewhere they do not."
     )
-    return Section("Rows", about, [Titled(title, table) for title, table in shown.items()])
+    content: list[HasHTML] = [Titled(title, table) for title, table in shown.items()]
+    return Section("Rows", about, content, used=sentence(sources.evaluated(runs)))
 
 
 SECTIONS = (quality, training, calibration, decisions, ood, corruption, layers, images, cost, recipe)

@@ -41,6 +41,8 @@ class Card:
     title: str
     drawing: Drawing
     key: Sequence[Entry] = ()
+    note: str = ""
+    """What is said below the drawing."""
 
 
 def key(series: Sequence[Series]) -> list[Entry]:
@@ -108,6 +110,8 @@ class Gallery:
     title: str
     pictures: Sequence[Picture]
     classes: Sequence[str]
+    has_model_part: bool = True
+    """Whether several outputs were averaged; one output does not say which part of its entropy comes from the model."""
 
     def __html__(self) -> str:
         return _rendered("gallery", self)
@@ -115,12 +119,16 @@ class Gallery:
 
 @dataclass(frozen=True)
 class Section:
-    """A heading, a sentence that says how to read what follows, a command to type, and the content."""
+    """A heading, how to read what follows, a command to type, what it was computed on, warnings, and the content."""
 
     title: str
     about: str = ""
     content: Sequence[HasHTML] = ()
     command: str = ""
+    used: str = ""
+    """Which images the numbers come from."""
+    warnings: Sequence[str] = ()
+    """Where numbers are not alike; empty ones are not shown."""
 
     @property
     def anchor(self) -> str:

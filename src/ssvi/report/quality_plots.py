@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from ssvi.evaluation.results import CorruptionResult, Estimate, OODResult
 from ssvi.evaluation.wording import METRIC, data_name, number
 from ssvi.plotting import (
+    ENOUGH,
     TALL,
     Curve,
     Drawing,
@@ -60,7 +61,17 @@ def _ends(estimate: Estimate) -> tuple[float, float]:
 def reliability(runs: Sequence[ReportedRun]) -> Card:
     """Accuracy against confidence."""
     title = f"Reliability: larger markers, more {things(runs[0])}; stems, the gap"
-    return Card(title, reliability_diagram([_bins(run) for run in runs]), key([run.series for run in runs]))
+    bins = [_bins(run) for run in runs]
+    return Card(title, reliability_diagram(bins), key([run.series for run in runs]), _left_out(bins, things(runs[0])))
+
+
+def _left_out(drawn: Sequence[ReliabilityBins], seen: str) -> str:
+    """Which bins are not drawn, and how many examples they have."""
+    counts = "; ".join(f"{bins.series.name}: {bins.left_out:,} of {round(sum(bins.count)):,}" for bins in drawn)
+    return (
+        f"Bins of fewer than {ENOUGH} {seen} are not drawn, because chance alone moves them far. {seen.capitalize()} in "
+        f"them: {counts}."
+    )
 
 
 def _bins(run: ReportedRun) -> ReliabilityBins:

@@ -40,6 +40,10 @@ class Reported(ABC):
     epochs: list[EpochLine]
     evaluation: RunEvaluation | NumberRunEvaluation
     layers: list[LayerRow]
+    random: bool
+    """Whether its weights are random, so that predictions are averaged over samples of them."""
+    split: tuple[int, int] | None = None
+    """How many training and validation examples there were; None where the data are no longer there."""
     table: TableFacts | None = None
     """None where the run was trained on images."""
 

@@ -16,9 +16,13 @@ from ssvi.plotting import HasHTML, sign, style
 from ssvi.report import network_plots, row_tables, tables
 from ssvi.report.pieces import Cards, Details, Section, Sentence, environment
 from ssvi.report.reported import Reported, things
+from ssvi.report.sources import arithmetic, evaluated, trained, unlike_costs
+from ssvi.report.used import counts
 
 GENERATOR = '<meta name="generator" content="ssvi">'
 """The line of the page that tells a report of ssvi from any other file."""
+
+NO_EXAMPLES = "The trained weights themselves: no test example is used."
 
 
 def render(runs: Sequence[Reported], sections: Iterable[Section | None], written: str) -> str:
@@ -27,7 +31,7 @@ def render(runs: Sequence[Reported], sections: Iterable[Section | None], written
     return environment().get_template("page.html.jinja").render(
         runs=runs,
         sections=[section for section in sections if section],
-        samples=_samples(runs),
+        used=f"{counts(evaluated(runs))}.",
         things=things(runs[0]),
         sign=sign,
         style=style() + page_style,
@@ -36,21 +40,12 @@ def render(runs: Sequence[Reported], sections: Iterable[Section | None], written
     )  # fmt: skip
 
 
-def _samples(runs: Sequence[Reported]) -> str:
-    most = max(run.samples for run in runs)
-    return (
-        f"predictions averaged over {most} samples of the weights"
-        if most > 1
-        else f"one prediction per {things(runs[0])[:-1]}"
-    )
-
-
 def training(runs: Sequence[Reported]) -> Section | None:
     """Curves by epoch."""
     cards = network_plots.training(runs)
     seen = things(runs[0])
     about = f"Training {seen}, validation {seen}, which the optimiser never sees, and how far the posterior moved."
-    return Section("Training", about, [Cards(cards)]) if cards else None
+    return Section("Training", about, [Cards(cards)], used=trained(runs)) if cards else None
 
 
 def columns(runs: Sequence[Reported]) -> Section:
@@ -66,13 +61,17 @@ def layers(runs: Sequence[Reported]) -> Section:
     """Density and sigma."""
     about = "Where the live weights are, and how uncertain they have become."
     details = [Details(f"{run.name}: all layers", tables.layers(run)) for run in runs]
-    return Section("Layers", about, [Cards(network_plots.layers(runs), wide=True), *details])
+    return Section("Layers", about, [Cards(network_plots.layers(runs), wide=True), *details], used=NO_EXAMPLES)
 
 
 def cost(runs: Sequence[Reported]) -> Section:
     """Time, memory and arithmetic."""
-    about = "Dense VI is the same network with a mean and a deviation for every weight, counted by the same counter."
-    return Section("Cost", about, [Cards(network_plots.costs(runs), wide=True), tables.cost(runs)])
+    about = (
+        "Dense VI is the same network with a mean and a deviation for every weight, counted by the same counter. The bytes "
+        "are those of all weights, statistics and indices; the index of a layer whose weights are all live is not counted."
+    )
+    content: list[HasHTML] = [Cards(network_plots.costs(runs), wide=True), tables.cost(runs)]
+    return Section("Cost", about, content, used=arithmetic(runs), warnings=unlike_costs(runs))
 
 
 def recipe(runs: Sequence[Reported]) -> Section:

@@ -7,12 +7,13 @@ from collections.abc import Callable, Sequence
 import ssvi
 from ssvi.evaluation import wording
 from ssvi.evaluation.decision_wording import DecisionRow, decision_rows
-from ssvi.evaluation.results import Cost, OODResult, RunEvaluation
-from ssvi.evaluation.wording import METRIC, RANKING, interval, number
+from ssvi.evaluation.results import Cost, RunEvaluation
+from ssvi.evaluation.wording import METRIC, alone, differs_at_point, interval, number
 from ssvi.plotting import Cell, Table
-from ssvi.report import row_tables
+from ssvi.report import ood_tables, row_tables, sources
 from ssvi.report.gather import ReportedRun
 from ssvi.report.reported import Reported, things
+from ssvi.report.used import lines, sentence, unlike
 
 GENERATOR = "<!-- made by ssvi -->"
 """The line that tells a model card of ssvi from any other file."""
@@ -28,9 +29,11 @@ def headline(runs: Sequence[ReportedRun]) -> Table:
 
 def _quality(evaluation: RunEvaluation, key: str) -> Cell:
     """The value, its interval, and what one network has: the posterior mean, or the last one of a mixture."""
-    estimate, one = evaluation.metrics[key], number(key, evaluation.at_mean[key])
+    estimate, value = evaluation.metrics[key], number(key, evaluation.metrics[key].value)
+    if not differs_at_point(evaluation.metrics, evaluation.at_mean):
+        return Cell(value, (interval(key, estimate),))
     where = "at the mean" if evaluation.point == "posterior mean" else evaluation.point
-    return Cell(number(key, estimate.value), (interval(key, estimate), f"{where} {one}"))
+    return Cell(value, (interval(key, estimate), f"{where} {alone(key, evaluation.at_mean[key])}"))
 
 
 def decisions(runs: Sequence[ReportedRun]) -> Table:
@@ -72,40 +75,28 @@ def _against_dense(cost: Cost, key: str) -> Cell:
     return Cell(wording.count(own), (f"dense VI {wording.count(dense)}{less}",))
 
 
-def ood(runs: Sequence[ReportedRun]) -> list[Table]:
-    """For each data set out of distribution: how well each score tells its images from the run's own, by three rankings."""
-    return [_ood(name, runs) for name in sorted({result.data for run in runs for result in run.ood})]
-
-
-def _ood(name: str, runs: Sequence[ReportedRun]) -> Table:
-    results = [next((result for result in run.ood if result.data == name), None) for run in runs]
-    scores = next(result.scores for result in results if result)
-    rows = [
-        [Cell(f"{words}, {score}"), *(_separation(result, score, ranking) for result in results)]
-        for ranking, words in RANKING.items()
-        for score in scores
-    ]
-    return Table([f"against {wording.data_name(name)}", *names(runs)], rows)
-
-
-def _separation(result: OODResult | None, score: str, ranking: str) -> Cell:
-    """One number and its interval; a single sample of theta has no mutual information to rank by."""
-    if result is None or (score == "mutual information" and result.samples == 1):
-        return Cell("-")
-    estimate = result.scores[score][ranking]
-    return Cell(f"{estimate.value:.3f}", (f"{estimate.low:.3f} to {estimate.high:.3f}",))
-
-
 def corruption(runs: Sequence[ReportedRun]) -> Table:
     """Means over the 15 corruptions by severity."""
     rows = []
     for key in BY_SEVERITY:
         for run in runs:
             if run.corruption is not None:
-                clean = Cell(number(key, run.corruption.clean[key]))
-                by_severity = [Cell(number(key, severity[key].value)) for severity in run.corruption.severities]
-                rows.append([Cell(METRIC[key]), Cell(run.name), clean, *by_severity])
-    return Table(["", "run", "clean", "1", "2", "3", "4", "5"], rows, words=(0, 1))
+                clean = Cell(alone(key, run.corruption.clean[key]))
+                by_severity = [Cell(alone(key, severity[key].value)) for severity in run.corruption.severities]
+                images = Cell(f"{run.corruption.images:,}")
+                rows.append([Cell(METRIC[key]), Cell(run.name), images, clean, *by_severity])
+    return Table(["", "run", "images", "clean", "1", "2", "3", "4", "5"], rows, words=(0, 1))
+
+
+def about_corruption(runs: Sequence[ReportedRun]) -> list[str]:
+    """What must be said beside the numbers of corrupted images."""
+    shapes = dict.fromkeys(run.shape for run in runs if run.corruption is not None)
+    found = [
+        sources.clean_is_other(runs),
+        unlike(sources.corrupted(runs)),
+        *(wording.strengths(s) for s in shapes if s),
+    ]
+    return [text for text in found if text]
 
 
 def layers(run: Reported) -> Table:
@@ -151,21 +142,25 @@ def _about(run: ReportedRun) -> str:
     evaluation, most = run.evaluation, 10
     classes = ", ".join(run.classes[:most]) + (f", ... ({len(run.classes)})" if len(run.classes) > most else "")
     return (
-        f"**{run.name}**: {run.what}. Classes: {classes}. Evaluated on {evaluation.examples:,} test {things(run)} with "
-        f"{evaluation.samples} sample{'s' if evaluation.samples > 1 else ''} of the weights (seed {evaluation.seed}). "
-        f"Trained for {len(run.epochs)} epochs, seed {run.recipe.seed}."
+        f"**{run.name}**: {run.what}. Classes: {classes}. Evaluated on {evaluation.examples:,} test {things(run)}: "
+        f"{made_of(run)}. Trained: {sources.trained([run])[:-1]}, seed {run.recipe.seed}."
     )
 
 
+def made_of(run: Reported) -> str:
+    """What a prediction of the evaluation is made of."""
+    return wording.samples_and_seed(run.samples, run.evaluation.seed, run.random)
+
+
 def _tables(runs: Sequence[ReportedRun]) -> list[str]:
-    decided, elsewhere = decisions(runs), ood(runs)
-    blocks = ["## Quality", headline(runs).markdown()]
+    decided, used = decisions(runs), sources.corrupted(runs)
+    blocks = ["## Quality", *lines(sources.evaluated(runs)), headline(runs).markdown()]
     if decided.rows:
-        blocks += ["## Decisions", decided.markdown()]
-    if elsewhere:
-        blocks += ["## Out of distribution", *(table.markdown() for table in elsewhere)]
-    if any(run.corruption for run in runs):
-        blocks += ["## Corrupted images, mean of 15 corruptions by severity", corruption(runs).markdown()]
+        blocks += ["## Decisions", *lines(sources.decided(runs)), decided.markdown()]
+    blocks += ood_tables.blocks(runs)
+    if used:
+        title = "## Corrupted images, mean of 15 corruptions by severity"
+        blocks += [title, sentence(used), *about_corruption(runs), corruption(runs).markdown()]
     if runs[0].table is not None:
         blocks += row_tables.blocks([row_tables.hard_class_rows(run) for run in runs])
         blocks += ["## Columns", row_tables.columns(runs).markdown()]
@@ -177,7 +172,7 @@ def _shared(runs: Sequence[Reported]) -> list[str]:
     blocks = []
     for run in runs:
         blocks += [f"## Layers of {run.name}" if len(runs) > 1 else "## Layers", layers(run).markdown()]
-    blocks += ["## Cost", cost(runs).markdown(), "## Recipe"]
+    blocks += ["## Cost", sources.arithmetic(runs), *sources.unlike_costs(runs), cost(runs).markdown(), "## Recipe"]
     if len(runs) > 1:
         blocks.append(differing_settings(runs).markdown())
     return [*blocks, shared_settings(runs).markdown()]
