@@ -1,5 +1,7 @@
 """Mean and standard deviation over the seeds, in the cells of the tables and unrounded."""
 
+from dataclasses import replace
+
 import pytest
 from grids import HAND_MADE
 
@@ -22,3 +24,13 @@ def test_mean_and_standard_deviation_by_hand():
     summary = comparison.rows(HAND_MADE)[0].summary()
     assert summary.mean["accuracy"] == pytest.approx(0.93, abs=1e-15)
     assert summary.std["accuracy"] == pytest.approx(0.0013**0.5, abs=1e-15)
+
+
+def test_a_debiased_error_that_no_seed_tells_from_0_is_said_to_be_so():
+    def cell(*upper_ends):
+        runs = [replace(run, not_above=end) for run, end in zip(HAND_MADE[:3], upper_ends, strict=True)]
+        _, head, rows = comparison.tables(comparison.rows(runs))[0]
+        return dict(zip(head, rows[0], strict=True))["marginal calibration error (the paper's ECE)"]
+
+    assert cell(0.51, 0.52, 0.53) == "0.5000 ± 0.0000; not distinguishable from 0 (95 %: below 0.5300)"
+    assert cell(0.51, None, 0.53) == "0.5000 ± 0.0000"

@@ -107,8 +107,14 @@ def test_a_curve_shows_the_intervals_that_it_has_and_no_others():
     assert whisker.get("x1") == last.get("cx") != first.get("cx")
 
 
+def test_reliability_leaves_out_bins_of_few_examples():
+    bins = ReliabilityBins(A, [9, 10, 0, 1, 80], [0.1, 0.3, None, 0.7, 0.9], [0.9, 0.3, None, 0.0, 0.9])
+    assert len(marks(reliability([bins]), "circle", "marker")) == len(marks(reliability([bins]), "line", "stem")) == 2
+    assert bins.left_out == 10
+
+
 def test_reliability_leaves_out_empty_bins_and_shows_more_examples_larger():
-    bins = ReliabilityBins(A, [1, 0, 99], [0.2, None, 0.9], [0.4, None, 0.9])
+    bins = ReliabilityBins(A, [10, 0, 90], [0.2, None, 0.9], [0.4, None, 0.9])
     small, large = marks(reliability([bins]), "circle", "marker")
     assert numbers(small, "r") < numbers(large, "r")
     stems = marks(reliability([bins]), "line", "stem")
@@ -116,7 +122,7 @@ def test_reliability_leaves_out_empty_bins_and_shows_more_examples_larger():
     assert diagonal - accuracy == pytest.approx(0.2 * 238, abs=0.11)  # up: more often right than it says
     assert same == also  # on the diagonal there is no gap
     nan = float("nan")
-    assert reliability([ReliabilityBins(A, [1, 0, 99], [0.2, nan, 0.9], [0.4, nan, 0.9])]) == reliability([bins])
+    assert reliability([ReliabilityBins(A, [10, 0, 90], [0.2, nan, 0.9], [0.4, nan, 0.9])]) == reliability([bins])
 
 
 def test_histograms_have_a_filled_area_and_an_outline():

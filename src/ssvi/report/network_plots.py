@@ -97,8 +97,9 @@ def layers(runs: Sequence[Reported]) -> list[Card]:
     ]
     if sigmas:
         title = "Sigma by layer: median now, and its start as a ring"
-        drawn = {dot.series.name for dot in sigmas}
-        cards.append(Card(title, _sigmas(sigmas), [entry for entry in entries if entry.words in drawn]))
+        drawn = {dot.series.number for dot in sigmas}
+        shown = [entry for entry, run in zip(entries, runs, strict=False) if run.series.number in drawn]
+        cards.append(Card(title, _sigmas(sigmas), shown))
     return cards
 
 
