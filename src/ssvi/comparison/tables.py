@@ -53,7 +53,7 @@ def _metric(key: str, head: str = "") -> Column:
 def _debiased(row: Row) -> str:
     """The debiased error; where it cannot be told from 0 with any seed, this and the largest upper end are said."""
     shown = _cell(
-        row, lambda run: run.metrics[wording.DEBIASED], lambda value: wording.alone(wording.DEBIASED, value), True
+        row, lambda run: run.metrics[wording.DEBIASED], lambda value: wording.number(wording.DEBIASED, value), True
     )
     ends = [run.not_above for run in row.evaluated]
     known = [end for end in ends if end is not None]
