@@ -32,7 +32,7 @@ def test_evaluation_json_has_the_keys_of_the_version_before_and_the_decisions(ru
     values = without_defaults(evaluate_run(run, samples=2))
     assert set(values) == {
         "data", "examples", "samples", "seed", "metrics", "point", "at_mean", "entropy", "mutual_information", "cost",
-        "reliability", "risk_coverage", "images", "decisions",
+        "reliability", "risk_coverage", "images", "asked", "decisions",
     }  # fmt: skip
     assert set(values["metrics"]["nll"]) == {"value", "low", "high"}
     assert set(values["reliability"]) == {"count", "confidence", "accuracy"}
