@@ -14,7 +14,10 @@ from typing import Any
 import click
 
 import ssvi
+from ssvi.cli import endings
+from ssvi.cli.endings import ClosedPipe, Interrupted
 from ssvi.errors import UserError
+from ssvi.signals import exit_at_once, exit_code, handled_by, raise_stopped
 
 COMMANDS = {
     "bench": (
@@ -77,10 +80,23 @@ COMMANDS = {
 """Name: where the command is, as module:attribute, and the first line of its docstring."""
 
 
+def _show_tracebacks(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
+    """Note `--debug`, which may stand before the name of the command or behind it."""
+    ctx.meta["ssvi.debug"] = value or ctx.meta.get("ssvi.debug", False)
+
+
+DEBUG = click.Option(
+    ["--debug"], is_flag=True, is_eager=True, expose_value=False, callback=_show_tracebacks,
+    help="Show the traceback of every error.",
+)  # fmt: skip
+
+
 def load_command(name: str) -> click.Command:
     """The command of this name; imports its module."""
     module, attribute = COMMANDS[name][0].split(":")
     command: click.Command = getattr(import_module(module), attribute)
+    if DEBUG not in command.params:
+        command.params.append(DEBUG)
     return command
 
 
@@ -95,47 +111,85 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """The command that the arguments name: loaded, and no placeholder any more."""
+        """The command that the arguments name: loaded, and no placeholder any more; for completion its outline."""
         name, placeholder, rest = super().resolve_command(ctx, args)
-        return name, placeholder if name is None else load_command(name), rest
+        if name is None:
+            return name, placeholder, rest
+        if ctx.resilient_parsing:
+            from ssvi.cli.completion import outline
+
+            return name, outline(name), rest
+        with handled_by(exit_at_once):  # this may import torch
+            return name, load_command(name), rest
 
     def invoke(self, ctx: click.Context) -> Any:
-        """Run the command. With --debug, an error of the user comes with its traceback."""
+        """Run the command. Signals and a closed pipe become the endings that they have; --debug shows tracebacks."""
         try:
-            return super().invoke(ctx)
-        except UserError as error:
-            if ctx.params["debug"]:
+            with handled_by(raise_stopped):
+                return super().invoke(ctx)
+        except KeyboardInterrupt as stop:
+            raise Interrupted(endings.signal_name(stop)) from stop
+        except (click.ClickException, click.exceptions.Exit):
+            raise
+        except (Exception, SystemExit) as error:
+            if endings.is_closed_pipe(error):
+                raise ClosedPipe from error
+            if ctx.meta.get("ssvi.debug") and not isinstance(error, SystemExit):
                 traceback.print_exception(error)
             raise
 
 
-@click.group(cls=LazyGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110})
+@click.group(
+    cls=LazyGroup, params=[DEBUG], context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 110}
+)
 @click.version_option(ssvi.__version__)
-@click.option("--debug", is_flag=True, help="Show the traceback of every error.")
-def cli(debug: bool) -> None:
+def cli() -> None:
     """Bayesian neural networks that are sparse from the first training step to the last."""
 
 
 def main() -> None:
-    """Run the command that was typed: the entry point of `ssvi` and of `python -m ssvi`.
+    """Run the command that was typed, and end with the exit code of `ssvi.cli.endings`."""
+    code = _run()
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        code = endings.CLOSED_PIPE
+    if code == endings.CLOSED_PIPE:
+        endings.discard_output()
+    sys.exit(code)
 
-    An error that the user can correct is one line. Any other exception is a bug, and its traceback is not hidden.
-    """
+
+def _run() -> int:
+    """Run the command. An error that the user can correct is one line; any other exception is a bug, and leaves a file."""
     try:
         cli(standalone_mode=False)
     except click.ClickException as error:
         error.show()
-        sys.exit(error.exit_code)
-    except click.Abort:
-        sys.exit(130)
+        return error.exit_code
+    except click.Abort:  # Ctrl-C before the command began
+        return exit_code("SIGINT")
     except UserError as error:
-        _print_error(error)
-        sys.exit(1)
+        _print_error(str(error))
+        return endings.USER_ERROR
+    except Exception as error:
+        return _unexpected(error)
+    return 0
 
 
-def _print_error(error: UserError) -> None:
+def _unexpected(error: Exception) -> int:
+    """Say what the operating system refused; or that this is a bug of ours, and where its crash file is."""
+    if line := endings.system_error(error):
+        _print_error(line)
+        return endings.USER_ERROR
+    from ssvi.cli.crash import report_bug
+
+    _print_error(report_bug(error))
+    return endings.BUG
+
+
+def _print_error(message: str) -> None:
     from rich.console import Console  # here, because `--help` and `--version` do not need it
     from rich.text import Text
 
-    line = Text("error: ", style="bold red").append(str(error), style="default")
+    line = Text("error: ", style="bold red").append(message, style="default")
     Console(stderr=True).print(line, soft_wrap=True)

@@ -19,12 +19,12 @@ from ssvi.inference.watch import DivergenceWarning
 from ssvi.methods.base import Method
 from ssvi.methods.job import Training
 from ssvi.nn.fit_batchnorm import fit_batchnorm
+from ssvi.signals import on_stop_signal
 from ssvi.training import checkpoint, epoch_end
 from ssvi.training.epoch_end import TrainingError
 from ssvi.training.progress import EpochLine, Pace, Progress, StepNumbers
 from ssvi.training.recipe import Recipe, RecipeError
 from ssvi.training.run_folder import RunFolder
-from ssvi.training.signals import on_stop_signal
 from ssvi.training.tasks import Task
 
 EVALUATION_BATCH = 500
