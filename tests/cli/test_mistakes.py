@@ -100,11 +100,9 @@ def assert_one_line(message: str, code: int, said: str) -> None:
     assert "Traceback" not in said
 
 
-@pytest.mark.parametrize(
-    "words", [["--debug", "train", "digit"], ["train", "digit", "--debug"], ["train", "--debug", "digit"]]
-)
+@pytest.mark.parametrize("words", ["--debug train digit", "train digit --debug", "train --debug digit"])
 def test_debug_shows_the_traceback_of_a_mistake(words, stopped):
-    code, said = stopped(*words)
+    code, said = stopped(*words.split())
     assert code == 1
     assert said.startswith("Traceback")
     assert said.splitlines()[-1] == "error: recipe 'digit' does not exist: did you mean 'digits'?"

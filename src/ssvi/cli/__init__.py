@@ -1,103 +1,25 @@
 """The command line: tables for people, `--json` for machines.
 
 Most commands import torch, which takes seconds. `ssvi --help`, `ssvi --version` and the completion of a command's name
-need only the names and the short helps in the table below; the module of a command is imported when it is asked for.
+need only the names and the short helps in `ssvi.cli.commands`; the module of a command is imported when it is asked for.
 """
 
 from __future__ import annotations
 
 import sys
 import traceback
-from importlib import import_module
 from typing import Any
 
 import click
 
 import ssvi
 from ssvi.cli import endings
+from ssvi.cli.commands import COMMANDS, DEBUG, SHOW_TRACEBACKS, load_command
 from ssvi.cli.endings import ClosedPipe, Interrupted
 from ssvi.errors import UserError
 from ssvi.signals import exit_at_once, exit_code, handled_by, raise_stopped
 
-COMMANDS = {
-    "bench": (
-        "ssvi.cli.bench:bench_command",
-        "Measure speed and memory against dense VI and the deterministic network. Takes minutes; needs an idle machine.",
-    ),
-    "compare": (
-        "ssvi.cli.compare:compare_command",
-        "Train a RECIPE by several methods, densities and seeds, and print the tables of the paper.",
-    ),
-    "corrupt": (
-        "ssvi.cli.evaluate:corrupt_command",
-        "Quality of RUN under the 15 common corruptions at 5 severities.",
-    ),
-    "demo": (
-        "ssvi.cli.demo:demo_command",
-        "Two minutes, offline: plain training, dense variational inference and SSVI at 95 % sparsity on handwritten digits.",
-    ),
-    "doctor": (
-        "ssvi.cli.installation:doctor_command",
-        "Tell what this installation has: versions, threads, kernels, and what is missing.",
-    ),
-    "evaluate": (
-        "ssvi.cli.evaluate:evaluate_command",
-        "Quality of the predictions of RUN on its test images or rows, with intervals; and what the network costs.",
-    ),
-    "inspect": (
-        "ssvi.cli.inspect:inspect_command",
-        "Show each layer of RUN after training, and whether the removal criteria choose the same weights.",
-    ),
-    "ood": (
-        "ssvi.cli.evaluate:ood_command",
-        "Does the uncertainty of RUN show which images belong to none of its classes?",
-    ),
-    "predict": (
-        "ssvi.cli.predict:predict_command",
-        'What RUN says of image files, of all images in folders, or of the rows of a table; or "don\'t know".',
-    ),
-    "recipes": (
-        "ssvi.cli.installation:recipes_command",
-        "List the recipes that come with the package, and the data sets that it knows.",
-    ),
-    "report": (
-        "ssvi.cli.report:report_command",
-        "One self-contained HTML page about one RUN, or several side by side; and the same as Markdown, a model card.",
-    ),
-    "serve": (
-        "ssvi.cli.serve:serve_command",
-        "Answer images over HTTP with RUN: class, probabilities and uncertainty as JSON, and a page to drop an image on.",
-    ),
-    "train": (
-        "ssvi.cli.train:train_command",
-        "Train a network by a RECIPE: a name from `ssvi recipes` (default: digits) or the path of a .toml file.",
-    ),
-    "tune": (
-        "ssvi.cli.compare:tune_command",
-        "Try the same number of settings for each method, and print the best as tables for the RECIPE.",
-    ),
-}
-"""Name: where the command is, as module:attribute, and the first line of its docstring."""
-
-
-def _show_tracebacks(ctx: click.Context, parameter: click.Parameter, value: bool) -> None:
-    """Note `--debug`, which may stand before the name of the command or behind it."""
-    ctx.meta["ssvi.debug"] = value or ctx.meta.get("ssvi.debug", False)
-
-
-DEBUG = click.Option(
-    ["--debug"], is_flag=True, is_eager=True, expose_value=False, callback=_show_tracebacks,
-    help="Show the traceback of every error.",
-)  # fmt: skip
-
-
-def load_command(name: str) -> click.Command:
-    """The command of this name; imports its module."""
-    module, attribute = COMMANDS[name][0].split(":")
-    command: click.Command = getattr(import_module(module), attribute)
-    if DEBUG not in command.params:
-        command.params.append(DEBUG)
-    return command
+__all__ = ["COMMANDS", "cli", "load_command", "main"]
 
 
 class LazyGroup(click.Group):
@@ -107,6 +29,13 @@ class LazyGroup(click.Group):
         super().__init__(*args, **settings)
         for name, (_, short_help) in COMMANDS.items():
             self.add_command(click.Command(name, help=short_help))
+
+    def make_context(self, *args: Any, **settings: Any) -> click.Context:
+        """The context of the words. `--help` and `--version` write already here, perhaps into a pipe that is closed."""
+        try:
+            return super().make_context(*args, **settings)
+        except BrokenPipeError as error:
+            raise ClosedPipe from error
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -134,7 +63,7 @@ class LazyGroup(click.Group):
         except (Exception, SystemExit) as error:
             if endings.is_closed_pipe(error):
                 raise ClosedPipe from error
-            if ctx.meta.get("ssvi.debug") and not isinstance(error, SystemExit):
+            if ctx.meta.get(SHOW_TRACEBACKS) and not isinstance(error, SystemExit):
                 traceback.print_exception(error)
             raise
 
@@ -149,7 +78,11 @@ def cli() -> None:
 
 def main() -> None:
     """Run the command that was typed, and end with the exit code of `ssvi.cli.endings`."""
-    code = _run()
+    code: Any
+    try:
+        code = _run()
+    except SystemExit as end:
+        code = end.code
     try:
         sys.stdout.flush()
     except BrokenPipeError:

@@ -60,7 +60,7 @@ def newest_crashes(count: int) -> list[Path]:
     """The newest crash files, the newest first."""
     folders = (crash_folder(), Path(tempfile.gettempdir()))
     files = [path for folder in folders for path in folder.glob("ssvi-crash-*.txt")]
-    return sorted(files, key=lambda path: path.name, reverse=True)[:count]
+    return sorted(files, key=_age, reverse=True)[:count]
 
 
 def _write(folder: Path, text: str) -> Path:
@@ -73,10 +73,14 @@ def _write(folder: Path, text: str) -> Path:
                 file.write(text)
         except FileExistsError:
             continue
-        for old in sorted(folder.glob("ssvi-crash-*.txt"))[:-KEPT]:
+        for old in sorted(folder.glob("ssvi-crash-*.txt"), key=_age)[:-KEPT]:
             old.unlink(missing_ok=True)
         return path
     raise FileExistsError(f"{folder} has a thousand crash files of this second")
+
+
+def _age(path: Path) -> tuple[int, str]:
+    return path.stat().st_mtime_ns, path.name
 
 
 def _version(package: str) -> str:

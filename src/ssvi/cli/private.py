@@ -1,7 +1,8 @@
 """Take what is private out of a text that a user may publish: her paths, her name and that of her machine.
 
-Known values are replaced first, the longest first: the folders of Python, of the command and of the user, and the words of
-the command line that are paths. Then every absolute path that is left is replaced, whatever it is.
+Known folders are replaced first, the longest first: those of Python, of this package and of the user, and the words of the
+command line that are paths. Then what follows a folder of the user goes, and every absolute path that is left. Paths below
+the folders of Python and of this package stay: a traceback needs them.
 """
 
 from __future__ import annotations
@@ -17,8 +18,11 @@ import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
-_PATH = re.compile(r"""(?<![\w<>.])(?:file:)?(?:/|~/|[A-Za-z]:\\|\\\\)[^\s"'<>|:;,()\[\]{}]*""")
-"""An absolute path of POSIX or Windows, up to a character that ends a word."""
+_OF_HERS = ("<cwd>", "<home>", "<temp>", "<path>")
+_ROOT = rf"(?:{'|'.join(_OF_HERS)}|(?<![\w<>.])(?:file:)?(?:/|~/|[A-Za-z]:\\|\\\\))"
+_PATH = re.compile(rf"""(?<="){_ROOT}[^"\n]*|(?<='){_ROOT}[^'\n]*|{_ROOT}[^\s"'<>|:;,()\[\]{{}}]*""")
+"""A path below a folder of the user, or an absolute path of POSIX or Windows: up to the quote that ends it or, without
+quotes, up to a character that ends a word."""
 
 
 class Scrubber:
@@ -44,8 +48,11 @@ class Scrubber:
 
 
 def _shortened(found: re.Match[str]) -> str:
-    """A lone slash is no path."""
-    return found.group() if found.group() in ("/", "~/") else "<path>"
+    """The folder of the user alone, since the names of her files are private too. A lone slash is no path."""
+    path = found.group()
+    if path in ("/", "~/"):
+        return path
+    return next((folder for folder in _OF_HERS if path.startswith(folder)), "<path>")
 
 
 def scrubber(private_paths: Iterable[str] = ()) -> Scrubber:

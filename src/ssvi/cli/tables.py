@@ -23,6 +23,9 @@ def show(result: object, as_json: bool, tables: Callable[[], Iterable[Renderable
         return
     output = console()
     for table in tables():
+        if isinstance(table, Table) and not output.is_terminal:
+            output.print(table.title or "", highlight=False)  # rich folds a title that is wider than its table
+            table.title = None
         output.print(table, highlight=False)
 
 
