@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).parent / "helpers"))
 
 import torch  # noqa: F401  the forks have it then
 from rich.progress import track
-from robustness.scenarios import reading, several, training
+from robustness.scenarios import full_disk, reading, several, training
 
 from ssvi import methods
 
@@ -45,8 +45,10 @@ def main() -> None:
         hits[words[0]] = reading(draw, folder / words[0], words, OTHERS)
     for name in ("compare", "tune"):
         hits[name] = several(draw, folder / name, name, OTHERS)
+    faults = sum(full_disk(folder / f"full-{method}", method) for method in ("ssvi", "ensemble", "aeb", "snr-finetune"))
     print(", ".join(f"{name} {count}" for name, count in hits.items()))
     print(f"{sum(hits.values())} kills hit a command in progress; every file is as without them")
+    print(f"{faults} writes on a full disk: one clear line each, and the run goes on")
 
 
 if __name__ == "__main__":

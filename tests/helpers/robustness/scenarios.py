@@ -19,7 +19,7 @@ from pathlib import Path
 from robustness.forked import command
 from robustness.fuzz_cases import flags
 from robustness.fuzz_settings import SMALL, small
-from robustness.kills import files_of, killed_at_moment, killed_at_write, writes_of
+from robustness.kills import files_of, full_disk_at, killed_at_moment, killed_at_write, writes_of
 
 OWN = {
     "ensemble": {"members": 2},
@@ -53,8 +53,7 @@ def _killed(draw: random.Random, folder: Path, begin: Sequence[str], kills: int,
             if at_write
             else killed_at_moment(draw, words(), folder, seconds)
         )
-    outcome = command(words(), folder)
-    assert outcome.code == 0, outcome.err
+    _finish(folder, begin)
     assert_same(folder / "whole", run)
     return hits
 
@@ -69,6 +68,35 @@ def reading(draw: random.Random, folder: Path, words: Sequence[str], kills: int)
     assert outcome.code == 0, outcome.err
     assert_same(folder / "whole", folder / "run", but=("report.html", "report.md"))  # they name the folder
     return hits
+
+
+def full_disk(folder: Path, method: str, every: int = 1) -> int:
+    """A training on a disk that is full at each write in turn: one clear line, and then the run goes on as if nothing was.
+
+    Returns how many writes failed; `every` takes every so many writes.
+    """
+    begin = ("train", "digits", *flags(small(method) | OWN.get(method, {})))
+    folder.mkdir(parents=True)
+    tried = range(0, writes_of((*begin, "--out", "whole"), folder), every)
+    for at in tried:
+        shutil.rmtree(folder / "run", ignore_errors=True)
+        outcome = full_disk_at((*begin, "--out", "run"), folder, at)
+        assert not outcome.crashed, f"write {at}: {outcome.crashed}\n{outcome.err}"
+        if outcome.code:  # a write that may fail, such as that of a cache, does not stop the command
+            assert outcome.err.count("error: ") == 1, f"write {at}: {outcome.err}"
+            assert "No space left" in outcome.err, f"write {at}: {outcome.err}"
+        _finish(folder, (*begin, "--out", "run"))
+        assert_same(folder / "whole", folder / "run")
+    return len(tried)
+
+
+def _finish(folder: Path, begin: Sequence[str]) -> None:
+    """Give the command again: it goes on, or begins where the folder holds no run."""
+    run = folder / "run"
+    if (run / "model.safetensors").exists() and (run / "result.json").exists():
+        return
+    outcome = command(("train", "--resume", "run") if (run / "recipe.toml").exists() else begin, folder)
+    assert outcome.code == 0, outcome.err
 
 
 def several(draw: random.Random, folder: Path, name: str, kills: int) -> int:
