@@ -74,7 +74,9 @@ def test_a_folder_that_cannot_be_written_is_not_the_end(hers, monkeypatch, tmp_p
     monkeypatch.setattr(crash.tempfile, "gettempdir", lambda: str(tmp_path))
     assert crash.write_crash(ValueError("x")).parent == tmp_path
     monkeypatch.setattr(crash.tempfile, "gettempdir", lambda: str(hers / ".state"))
-    assert "No crash file could be written" in crash.report_bug(ValueError("x"))
+    line = crash.report_bug(ValueError("x\ny"))
+    assert line.startswith("this is a bug of ssvi: ValueError: x. No crash file could be written")
+    assert len(line.splitlines()) == 1
 
 
 @pytest.fixture

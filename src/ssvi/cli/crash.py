@@ -21,7 +21,7 @@ KEPT = 20
 
 def report_bug(error: Exception) -> str:
     """Write the crash file; returns the line for the user."""
-    what = f"{type(error).__name__}: {error}".strip()
+    what = f"{type(error).__name__}: {error}".splitlines()[0].rstrip(": ")
     try:
         path = write_crash(error)
     except OSError as problem:
