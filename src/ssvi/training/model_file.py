@@ -11,10 +11,10 @@ from __future__ import annotations
 import copy
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save_file
 from torch import Tensor, nn
@@ -28,6 +28,7 @@ from ssvi.nn.gates import gates, put
 from ssvi.nn.layers import gaussians, layers, posterior_uses
 from ssvi.nn.posterior import SparseGaussian
 from ssvi.nn.sparse import SparsePosterior
+from ssvi.training.model_checks import fill
 from ssvi.training.model_header import (
     FORMAT,
     OF_A_TABLE,
@@ -35,11 +36,13 @@ from ssvi.training.model_header import (
     ModelAbout,
     ModelFileError,
     StoredPosterior,
-    header_from_json,
+    header_from_text,
     header_to_json,
 )
+from ssvi.training.model_limits import WRONG, check_head, check_header, check_weights, damage_named
 from ssvi.training.networks import network_for_images, network_for_rows
 from ssvi.training.stored_parameters import random_parameters, state_key
+from ssvi.training.trusted_code import check_trusted, code_in
 
 REMEDY = "Name a file of `ssvi.save`, or a run folder of `ssvi train`"
 
@@ -78,28 +81,28 @@ def load(path: str | Path, net: nn.Module | None = None) -> nn.Module:
     """
     file = _model_file(Path(path))
     header, tensors = read(file)
-    plain = net if net is not None else _rebuild(file, header)
-    if header.members:
-        plain = Mixture(copy.deepcopy(plain) for _ in range(header.members))
-    ready = _with_posteriors(plain, header.posteriors, tensors)
-    for name, kind in header.gates.items():
-        put(ready.get_submodule(name), _GATES[kind](tensors[f"{name}.gate.alive"].numel()))
-    theta_statistics.make_room(ready, tensors)
-    _fill(ready, tensors, file)
+    with damage_named(file):
+        ready = _built(file, header, tensors, net)
+        fill(ready, tensors, file)
     return ready.eval()
 
 
 def read(file: Path) -> tuple[Header, dict[str, Tensor]]:
-    """Header and tensors of a model file."""
+    """Header and tensors of a model file; what it says may be a stranger's, and is within the limits."""
     try:
+        check_head(file)
         with safe_open(file, framework="pt") as archive:
             metadata = archive.metadata() or {}
+            if "ssvi" not in metadata:
+                raise ModelFileError(f"{file} was not written by ssvi. {REMEDY}")
             tensors = {name: archive.get_tensor(name) for name in archive.keys()}  # noqa: SIM118 - not a dict
-    except (SafetensorError, OSError) as error:
+    except (SafetensorError, OSError, *WRONG) as error:
+        if isinstance(error, ModelFileError):
+            raise
         raise ModelFileError(f"{file} is damaged or not a model file: {error}. {REMEDY}") from error
-    if "ssvi" not in metadata:
-        raise ModelFileError(f"{file} was not written by ssvi. {REMEDY}")
-    return header_from_json(file, json.loads(metadata["ssvi"])), tensors
+    header = header_from_text(file, metadata["ssvi"])
+    check_header(file, header, tensors)
+    return header, tensors
 
 
 def _stored(net: nn.Module) -> dict[str, Tensor]:
@@ -144,14 +147,37 @@ def _model_file(path: Path) -> Path:
     return file
 
 
-def _rebuild(file: Path, header: Header) -> nn.Module:
+def _built(file: Path, header: Header, tensors: dict[str, Tensor], net: nn.Module | None) -> nn.Module:
+    """The network that the header describes, with values still to be filled in."""
+    plain = net if net is not None else _rebuild(file, header, tensors)
+    if header.members:
+        plain = Mixture(copy.deepcopy(plain) for _ in range(header.members))
+    ready = _with_posteriors(plain, header.posteriors, tensors)
+    for name, kind in header.gates.items():
+        put(ready.get_submodule(name), _GATES[kind](tensors[f"{name}.gate.alive"].numel()))
+    theta_statistics.make_room(ready, tensors)
+    return ready
+
+
+def _rebuild(file: Path, header: Header, tensors: dict[str, Tensor]) -> nn.Module:
     """The plain network of the recipe, for images or rows like those of the training."""
-    about, recipe = header.about, header.recipe
-    if recipe is not None and header.table is not None:
-        return network_for_rows(recipe, header.table)
-    if recipe is None or about is None:
+    make = _maker(header)
+    if make is None:
         raise ModelFileError(f"{file} holds a network of your own: pass it as load(path, net=your_plain_network)")
-    return network_for_images(recipe, len(about.classes), about.shape)
+    own = code_in({"model": header.recipe["model"]} if header.recipe else {})
+    check_trusted(file, own)
+    if not own:  # the user's own code need not know torch's device "meta"
+        check_weights(file, header, tensors, make)
+    return make()
+
+
+def _maker(header: Header) -> Callable[[], nn.Module] | None:
+    about, recipe, table = header.about, header.recipe, header.table
+    if recipe is not None and table is not None:
+        return lambda: network_for_rows(recipe, table)
+    if recipe is None or about is None:
+        return None
+    return lambda: network_for_images(recipe, len(about.classes), about.shape)
 
 
 def _with_posteriors(plain: nn.Module, posteriors: dict[str, StoredPosterior], tensors: dict[str, Tensor]) -> nn.Module:
@@ -175,16 +201,3 @@ def _kind(stored: StoredPosterior) -> dict[str, Any]:
     if stored.point:
         return {"point": True}
     return {"sigma_map": stored.sigma_map}
-
-
-@torch.no_grad()
-def _fill(ready: nn.Module, tensors: dict[str, Tensor], file: Path) -> None:
-    """Copy the tensors of the file into the network, in place."""
-    state = ready.state_dict()
-    for name, tensor in tensors.items():
-        if name not in state or state[name].shape != tensor.shape:
-            expected = tuple(state[name].shape) if name in state else "nothing of that name"
-            raise ModelFileError(
-                f"{file}: {name} has shape {tuple(tensor.shape)}, the network has {expected}: pass the one that was saved"
-            )
-        state[name].copy_(tensor)
