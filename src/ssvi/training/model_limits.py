@@ -23,8 +23,8 @@ MOST_HEADER_BYTES = 1 << 24
 
 MOST_CHANNELS = 1024
 
-MOST_WEIGHTS = 250_000_000
-"""Weights of the plain network, 1 GB. More are accepted if the file holds a hundredth of them: then it is large itself."""
+MOST_WEIGHTS = 100_000_000
+"""Weights of the plain network, 400 MB. More are accepted if the file holds a hundredth of them: then it is large itself."""
 LEAST_DENSITY = 0.01
 
 WRONG = (ArithmeticError, AttributeError, LookupError, RuntimeError, TypeError, ValueError, AssertionError)
@@ -39,7 +39,8 @@ def damage_named(file: Path) -> Iterator[None]:
     except UserError:
         raise
     except WRONG as error:
-        why = (str(error) or type(error).__name__).splitlines()[0][:200]
+        said = f"it does not say {error}" if isinstance(error, KeyError) else str(error)
+        why = (said or type(error).__name__).splitlines()[0][:200]
         raise ModelFileError(f"{file} does not describe a network that can be built: {why}") from error
 
 
