@@ -57,8 +57,8 @@ def outcome(file: Path) -> str:
     try:
         net = ssvi.load(file)
     except UserError as error:
-        assert str(error).strip(), "an empty message"
-        assert len(str(error).splitlines()) == 1, f"more than one line: {error}"
+        if len(str(error).splitlines()) != 1:
+            raise RuntimeError(f"not one line: {error}") from error
         return type(error).__name__
     check(net)
     return "network"

@@ -27,12 +27,14 @@ from ssvi.training.networks import network_for_rows
 
 ABOUT = ModelAbout(["a", "b", "c"], 1, 8, [0.5], [0.25])
 TABLE = Preprocessing(
-    Target("price", mean=3.0, std=2.0), (NumberColumn("size", 1.0, 2.0, 3.0, missing=2),), (CategoryColumn("kind", ("x", "y")),)
+    Target("price", mean=3.0, std=2.0),
+    (NumberColumn("size", 1.0, 2.0, 3.0, missing=2),),
+    (CategoryColumn("kind", ("x", "y")),),
 )
 HOSTILE: list[Any] = [
     None, True, False, 0, 1, -1, 3, 7, 2**31, 2**63, -(2**63), 10**12, 10**30, 1e300, -0.5, math.nan, math.inf, -math.inf,
-    "", "x", "os:system", "antigravity:x", "mlp", "resnet18", "table", "softplus", "\x00", "é" * 50, "members.0", [], {}, [1],
-    [[]], [1, 2, 3], {"a": 1}, ["a"] * 2000, [8, 10**9], [10**5, 10**5], {"s": 1, "d": 10**10},
+    "", "x", "os:system", "antigravity:x", "mlp", "resnet18", "table", "softplus", "\x00", "é" * 50, "members.0", [], {},
+    [1], [[]], [1, 2, 3], {"a": 1}, ["a"] * 2000, [8, 10**9], [10**5, 10**5], {"s": 1, "d": 10**10},
 ]  # fmt: skip
 NUMBERS = [math.nan, math.inf, -math.inf, -1.0, 0.0, 1e38, -1e38, 1e-45]
 
@@ -62,7 +64,16 @@ def mutated(content: bytes, rng: random.Random) -> bytes:
     for _ in range(rng.choice([1, 1, 1, 2, 3])):
         try:
             content = rng.choice(MUTATIONS)(content, rng)
-        except (ValueError, KeyError, IndexError, struct.error, UnicodeError, RecursionError, AttributeError, TypeError):
+        except (
+            ValueError,
+            KeyError,
+            IndexError,
+            struct.error,
+            UnicodeError,
+            RecursionError,
+            AttributeError,
+            TypeError,
+        ):
             return content  # it is no file any more that could be changed further
     return content
 
@@ -95,7 +106,9 @@ def _insert(content: bytes, rng: random.Random) -> bytes:
 
 
 def _lie_about_the_length(content: bytes, rng: random.Random) -> bytes:
-    length = rng.choice([0, 1, 2**24, 2**24 + 1, 2**31, 2**63, 2**64 - 1, len(content), rng.randrange(2 * len(content))])
+    length = rng.choice(
+        [0, 1, 2**24, 2**24 + 1, 2**31, 2**63, 2**64 - 1, len(content), rng.randrange(2 * len(content))]
+    )
     return struct.pack("<Q", length) + content[8:]
 
 
@@ -105,9 +118,13 @@ def _tensor_entry(content: bytes, rng: random.Random) -> bytes:
     entry = header[name]
     match rng.randrange(5):
         case 0:
-            entry["dtype"] = rng.choice(["F64", "F32", "F16", "BF16", "I64", "I32", "U8", "BOOL", "F8_E4M3", "C64", "X", 3])
+            entry["dtype"] = rng.choice(
+                ["F64", "F32", "F16", "BF16", "I64", "I32", "U8", "BOOL", "F8_E4M3", "C64", "X", 3]
+            )
         case 1:
-            entry["shape"] = rng.choice([[], [0], [1], [-1], [2**40, 2**40], [1] * 200, [2**63], entry["shape"][::-1], "x"])
+            entry["shape"] = rng.choice(
+                [[], [0], [1], [-1], [2**40, 2**40], [1] * 200, [2**63], entry["shape"][::-1], "x"]
+            )
         case 2:
             entry["data_offsets"] = rng.choice([[0, 0], [0, 2**62], [-1, 4], [4, 0], [0, len(data)], "x"])
         case 3:

@@ -50,7 +50,10 @@ def test_the_files_are_whole(name, bases):
 
 
 CLAIMS = {
-    "a wide network": (lambda said: said["recipe"].update(width=200_000), r"asks for a network of [\d,]+ weights and holds"),
+    "a wide network": (
+        lambda said: said["recipe"].update(width=200_000),
+        r"asks for a network of [\d,]+ weights and holds",
+    ),
     "a width beyond 64 bits": (lambda said: said["recipe"].update(width=10**30), "not describe a network"),
     "a negative width": (lambda said: said["recipe"].update(width=-3), "not describe a network"),
     "a large image": (lambda said: said["about"].update(size=10**6), "images of"),
@@ -125,7 +128,10 @@ def test_what_a_file_holds_is_checked(damage, bases, tmp_path):
 
 def fuzz(count, seed):
     done = subprocess.run(
-        [sys.executable, str(FUZZ), "--count", str(count), "--seed", str(seed)], capture_output=True, text=True, check=False
+        [sys.executable, str(FUZZ), "--count", str(count), "--seed", str(seed)],
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
     assert f"{count} mutations: " in done.stdout

@@ -59,7 +59,9 @@ def model_that_names(model, folder):
 @pytest.mark.parametrize("opened", [ssvi.load, from_pretrained])
 def test_the_code_that_a_file_names_is_not_imported(opened, code, tmp_path):
     file = model_that_names(f"{code}:make", tmp_path)
-    with pytest.raises(UntrustedCodeError, match=rf"names code that is not part of ssvi, {code}:make, .*ssvi trust {code}"):
+    with pytest.raises(
+        UntrustedCodeError, match=rf"names code that is not part of ssvi, {code}:make, .*ssvi trust {code}"
+    ):
         opened(file)
     assert not ran(code, tmp_path)
     trust(f"{code}:make")

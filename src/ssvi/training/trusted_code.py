@@ -74,8 +74,8 @@ def check_trusted(where: object, names: Iterable[str]) -> None:
     if unknown := [name for name in names if name not in trusted()]:
         raise UntrustedCodeError(
             f"{where} names code that is not part of ssvi, {', '.join(map(_shown, unknown))}, and opening it would run that "
-            f"code. If it is yours, say so once: `ssvi trust {' '.join(map(_shown, unknown))}`; of a network of your own you "
-            "can also give the plain network, ssvi.load(path, net=...)"
+            f"code. If it is yours, say so once: `ssvi trust {' '.join(map(_shown, unknown))}`; in Python you can "
+            "also give the plain network, ssvi.load(path, net=...)"
         )
 
 
