@@ -36,7 +36,7 @@ fuzz-models: $(VENV)/.test
 audit: $(VENV)/.test
 	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[audit]"
 	$(BIN)/bandit --quiet --recursive --configfile pyproject.toml src hatch_build.py
-	$(BIN)/python -m pip_audit --skip-editable --progress-spinner off
+	$(BIN)/python tests/audit.py
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
