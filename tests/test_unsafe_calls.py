@@ -94,7 +94,10 @@ def _is_unsafe_call(node: ast.AST, names: dict[str, str], file: str) -> bool:
         ("anything(words, shell=True)", [1]),
         ("from importlib import import_module\nimport_module(name)", [2]),
         ("tar.extractall(folder)\ntar.extractall(folder, filter='data')", [1]),
-        ("import numpy as np, torch\nnp.load(a, allow_pickle=False)\ntorch.load(a, weights_only=True)\nimport json", []),
+        (
+            "import numpy as np, torch\nnp.load(a, allow_pickle=False)\ntorch.load(a, weights_only=True)\nimport json",
+            [],
+        ),
     ],
 )
 def test_unsafe_calls_are_noticed(code, lines):
