@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 ECOSYSTEM := .venv-ecosystem
 NATIVE := $(wildcard hatch_build.py src/ssvi/kernels/native/cpp/*.cpp src/ssvi/kernels/native/cpp/*.h)
 
-.PHONY: demo test test-slow test-ecosystem lint bench sanitize fuzz chaos clean
+.PHONY: demo test test-slow test-ecosystem lint bench sanitize fuzz fuzz-models chaos audit clean
 
 demo: $(VENV)/.demo
 	$(BIN)/ssvi demo
@@ -34,6 +34,16 @@ fuzz: $(VENV)/.test
 
 chaos: $(VENV)/.test
 	$(BIN)/python tests/chaos.py --kills 100
+
+# 10,000 damaged or hostile model files: each is a valid network or one clear line. Some minutes; Linux.
+fuzz-models: $(VENV)/.test
+	$(BIN)/python tests/fuzz_models.py
+
+# Known vulnerabilities of what is installed, and unsafe code of our own. The first needs the network, and fails without it.
+audit: $(VENV)/.test
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[audit]"
+	$(BIN)/bandit --quiet --recursive --configfile pyproject.toml src hatch_build.py
+	$(BIN)/python tests/audit.py
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .
