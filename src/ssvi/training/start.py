@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ from ssvi.training.recipe import AUGMENTATIONS, Recipe, RecipeError
 from ssvi.training.run import Run
 from ssvi.training.run_folder import RunError, RunFolder
 from ssvi.training.tasks import Task, task_of
+from ssvi.training.trusted_code import UntrustedCodeError, code_in, trust
 
 
 def start(recipe: Recipe, out: str | Path, data_dir: str | Path | None = None) -> Run:
@@ -36,6 +38,7 @@ def start(recipe: Recipe, out: str | Path, data_dir: str | Path | None = None) -
     if distributed.rank() == 0:
         folder.create(recipe, distributed.ranks())
         run.task.keep(folder)
+        _trust(recipe)
     return run
 
 
@@ -54,6 +57,14 @@ def resume(out: str | Path, data_dir: str | Path | None = None) -> tuple[Run, li
     if folder.checkpoints():
         run.progress, damaged = checkpoint.restore(folder, run.method, run.training)
     return run, damaged
+
+
+def _trust(recipe: Recipe) -> None:
+    """Who trains with code of her own may open what comes of it."""
+    try:
+        trust(*code_in(recipe.values))
+    except UntrustedCodeError as error:
+        warnings.warn(f"{error}: until then, this run opens only after `ssvi trust`", stacklevel=2)
 
 
 def _with_whole_paths(recipe: Recipe) -> Recipe:
