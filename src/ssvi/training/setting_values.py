@@ -13,8 +13,8 @@ from ssvi.methods.settings import RecipeError, takes_words_and_numbers, word_or_
 def coerced(key: str, value: Any, about: Field[Any]) -> Any:
     """The value in the type of its field: 1 and "1" are accepted as a float, "1" is not accepted as an int."""
     kind = type(about.default)
-    if kind is tuple and isinstance(value, (list, tuple)):
-        return tuple(str(item) for item in value)
+    if kind is tuple and isinstance(value, list):
+        return tuple(value)
     if takes_words_and_numbers(about) and type(value) in (str, int, float):
         return word_or_number(value)
     if kind is float and type(value) in (str, int):
