@@ -23,7 +23,6 @@ from ssvi.nn.posterior import SIGMA_MAPS
 from ssvi.nn.starts import FAN_IN, NET
 from ssvi.nn.supports import MAGNITUDE, RANDOM
 
-
 MOST_MEMBERS = 1000
 """Networks that a run keeps: each is a file, and all of them are evaluated."""
 

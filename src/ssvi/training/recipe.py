@@ -44,7 +44,8 @@ class Recipe:
     """The settings of one run: those that all methods have, and those of its method."""
 
     data: str = setting(
-        "digits", "data set: a name (`ssvi recipes` lists them), a .npz file, a folder of class folders, or a table",
+        "digits",
+        "data set: a name (`ssvi recipes` lists them), a .npz file, a folder of class folders, or a table",
         DATA,
     )
     target: str = setting("", "of a table: the column that is predicted")
@@ -62,9 +63,7 @@ class Recipe:
         0.1, "share of the training set kept for validation", share("the images", high_open=True)
     )
     examples: int = setting(0, "training examples used, the same share of every class; 0: all of them", whole(0))
-    size: str = setting(
-        "", "size that the images get: N or HxW, height x width; empty: as they are", SIZE
-    )
+    size: str = setting("", "size that the images get: N or HxW, height x width; empty: as they are", SIZE)
     fit: str = setting("resize", "how they get it: 'resize' stretches, 'crop' and 'pad' keep proportions", one_of(FITS))
     channels: int = setting(0, "1: grey, 3: colour, 0: as the images are", CHANNELS)
     augment: str = setting("none", "'none', 'crop-flip' or 'crop'", one_of(AUGMENTATIONS))
@@ -92,9 +91,7 @@ class Recipe:
     seed: int = setting(0, "of everything random", SEED)
     device: str = setting("cpu", "where the network is trained: cpu, cuda, cuda:1, mps", DEVICE)
     threads: int = setting(0, "CPU threads; 0 leaves torch's choice", THREADS)
-    checkpoint_steps: int = setting(
-        0, "a checkpoint every so many steps besides that of each epoch; 0: none", whole(0)
-    )
+    checkpoint_steps: int = setting(0, "a checkpoint every so many steps besides that of each epoch; 0: none", whole(0))
     settings: Settings = dataclasses.field(default_factory=methods.get("ssvi").Settings)
 
     def __post_init__(self) -> None:

@@ -73,7 +73,7 @@ def resume(out: str | Path, data_dir: str | Path | None = None) -> tuple[Run, li
             f"{folder.path} was trained by {processes} process(es) and there are {distributed.ranks()} now: the noise of "
             f"each is its own, so go on with the same number (torchrun --nproc-per-node {processes} -m ssvi train --resume)"
         )
-    run = _begin(folder, recipe, _task(recipe, data_dir))
+    run = _make(folder, recipe, data_dir)
     run.task.check(folder)
     damaged: list[str] = []
     if folder.checkpoints():
@@ -86,6 +86,11 @@ def _with_whole_paths(recipe: Recipe) -> Recipe:
     own = ("pretrained", *(("data", "test") if recipe.is_table else ()))
     paths = {name: recipe.values[name] for name in own if recipe.values[name]}
     return recipe.replace(**{name: str(Path(path).expanduser().absolute()) for name, path in paths.items()})
+
+
+def _make(folder: RunFolder, recipe: Recipe, data_dir: str | Path | None) -> Run:
+    """The run at its beginning."""
+    return _begin(folder, recipe, _task(recipe, data_dir))
 
 
 def _task(recipe: Recipe, data_dir: str | Path | None) -> Task:

@@ -46,10 +46,16 @@ def read_npz(path: Path) -> DataSet:
 
 def _arrays(path: Path) -> dict[str, Array]:
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+        with path.open("rb") as file:
+            archive = np.load(file, allow_pickle=False)
+            if isinstance(archive, np.ndarray):
+                raise DataError(
+                    f"{path} holds one array, as .npy does: save images and classes with np.savez(..., x=x, y=y)"
+                )
             return dict(archive)
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise DataError(f"{path} is not a readable .npz of plain arrays: {error}") from error
+        why = "it is another kind of file, or holds Python objects" if "pickle" in str(error) else error
+        raise DataError(f"{path} is not a readable .npz of plain arrays: {why}") from error
 
 
 def _pair(path: Path, arrays: Mapping[str, Array], split: str) -> tuple[Array, Array] | None:
