@@ -34,8 +34,11 @@ def get(name: str) -> Method:
         )
     try:
         return _module(name)
-    except ImportError as error:
-        raise RecipeError(f"method={name!r} cannot be imported: {error}; is its folder on PYTHONPATH?") from error
+    except RecipeError:
+        raise
+    except (Exception, SystemExit) as error:  # the module is the user's, and may do anything when it is imported
+        said = f"{type(error).__name__}: {error}"
+        raise RecipeError(f"method={name!r} cannot be imported ({said}): is its folder on PYTHONPATH?") from error
 
 
 def about(name: str) -> About:

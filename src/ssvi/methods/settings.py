@@ -7,7 +7,7 @@ library function has the default, the field reads it from the function's signatu
 from __future__ import annotations
 
 import inspect
-import math
+import reprlib
 import unicodedata
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields
@@ -33,14 +33,17 @@ MOST = 10**9
 LONGEST = 4096
 """Characters of a text: as long as a path may be."""
 
-FINITE = Rule(math.isfinite, "a finite number")
-POSITIVE = Rule(lambda v: 0 < v < math.inf, "positive and finite")
+LARGEST = 1e30
+"""The largest number of a setting. It, and 1 / it, are numbers in single precision too."""
+
+FINITE = Rule(lambda v: abs(v) <= LARGEST, f"a finite number, from -{LARGEST:g} to {LARGEST:g}")
+POSITIVE = Rule(lambda v: 1 / LARGEST <= v <= LARGEST, f"positive and finite, from {1 / LARGEST:g} to {LARGEST:g}")
 YES_OR_NO = Rule(lambda v: v in (True, False), "true or false")
 
 
 def at_least(low: float) -> Rule:
     """A finite number that is not smaller."""
-    return Rule(lambda v: low <= v < math.inf, f"{low} or more" if low == 0 else f"at least {low}")
+    return Rule(lambda v: low <= v <= LARGEST, f"{low} or more, and at most {LARGEST:g}")
 
 
 def whole(low: int, high: int = MOST) -> Rule:
@@ -74,7 +77,7 @@ def word_or_positive(*words: str, zero: bool = False) -> Rule:
 
     def holds(value: str | float) -> bool:
         number = word_or_number(value)
-        return number in words if isinstance(number, str) else 0 <= number < math.inf and (zero or number > 0)
+        return number in words if isinstance(number, str) else POSITIVE.holds(number) or (zero and number == 0)
 
     quoted = ", ".join(map(repr, words))
     return Rule(holds, f"{quoted} or {'a number, 0 or more' if zero else 'a positive number'}")
@@ -104,10 +107,17 @@ def check(record: object) -> None:
 def check_value(declared: Field[Any], value: Any) -> None:
     """Refuse a value that the field cannot have."""
     if type(value) not in _types(declared) or (type(value) is tuple and any(type(item) is not str for item in value)):
-        raise RecipeError(f"{declared.name}={value!r} must be of type {type(declared.default).__name__}")
+        raise wrong_type(declared, value)
     rule: Rule = declared.metadata["rule"]
     if not rule.holds(value):
-        raise RecipeError(f"{declared.name}={value!r} must be {rule.must}")
+        raise RecipeError(f"{declared.name}={reprlib.repr(value)} must be {rule.must}")
+
+
+def wrong_type(declared: Field[Any], value: object) -> RecipeError:
+    """The error for a value that is no number where one is needed, or no text, or no list."""
+    kind = type(declared.default)
+    needed = "a list of names in quotes" if kind is tuple else f"of type {kind.__name__}"
+    return RecipeError(f"{declared.name}={reprlib.repr(value)} must be {needed}")
 
 
 def _types(declared: Field[Any]) -> tuple[type, ...]:

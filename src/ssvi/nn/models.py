@@ -147,7 +147,7 @@ def own_model(name: str, known: tuple[str, ...]) -> Callable[..., nn.Module]:
         )
     try:
         make = getattr(importlib.import_module(module), function)
-    except Exception as error:  # the module is the user's, and may fail in any way when it is imported
+    except (Exception, SystemExit) as error:  # the module is the user's, and may do anything when it is imported
         said = f"{type(error).__name__}: {error}"
         raise ValueError(f"model={name!r} cannot be imported ({said}): is its folder on PYTHONPATH?") from error
     _check_takes_classes(name, make)

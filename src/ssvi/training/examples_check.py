@@ -28,9 +28,12 @@ def check_examples(recipe: Recipe, data: TrainingData, train: Examples) -> None:
 
 def _check_classes(recipe: Recipe, data: TrainingData, given: set[int]) -> None:
     where, count = f"data={recipe.data!r}", len(data.classes)
+    if not len(data.train):
+        raise DataError(f"{where} has no training images, only images for testing: nothing to learn from")
     if count > len(data.train):
         raise DataError(
-            f"{where} has {count} classes but {len(data.train)} training images: number the classes from 0 without gaps"
+            f"{where} has {count} classes but {len(data.train)} training images: number the classes from 0 without gaps, "
+            "and give each of them images"
         )
     if len(given) < 2:
         raise DataError(f"{where} has training images of {len(given)} class(es): nothing to learn, two are needed")

@@ -48,6 +48,7 @@ def try_first_step(run: Run) -> None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the run that counts gives the same ones
             _pass(run, x.to(run.device), y.to(run.device))
+            _make_product(run)
     except LikelihoodError as error:
         raise RecipeError(f"model={run.recipe.model!r}: {error}") from error
     except UserError:
@@ -68,15 +69,23 @@ def _failures(recipe: Recipe) -> type[Exception] | tuple[type[Exception], ...]:
 
 
 def _pass(run: Run, x: Tensor, y: Tensor) -> None:
-    """The first step, the shape that the network has in its last epoch, the end of that epoch, the product."""
+    """The first step on this batch, with nothing else to be read and nothing to be written."""
     net, job = run.net, run.training.job
     run.training = replace(run.training, job=replace(job, states=_InMemory(), inputs=lambda: iter([x])))
     run.forward = lambda x: _checked(run, net(x), len(x))
     net.train()
     run.step(x, y)
-    run.method.resume(run.training, job.epochs)
-    run.method.end_of_epoch(run.training, job.epochs - 1)
-    run.method.product(run.training)
+
+
+def _make_product(run: Run) -> None:
+    """The shape that the network has in its last epoch, the end of that epoch, and what is saved then."""
+    last = run.recipe.epochs
+    try:
+        run.method.resume(run.training, last)
+        run.method.end_of_epoch(run.training, last - 1)
+        run.method.product(run.training)
+    except ValueError as error:  # the library's own words: they name the argument, the value and the remedy
+        raise RecipeError(str(error)) from error
 
 
 def _checked(run: Run, output: object, count: int) -> Tensor:

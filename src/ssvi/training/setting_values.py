@@ -7,7 +7,7 @@ from dataclasses import Field
 from difflib import get_close_matches
 from typing import Any
 
-from ssvi.methods.settings import RecipeError, takes_words_and_numbers, word_or_number
+from ssvi.methods.settings import RecipeError, takes_words_and_numbers, word_or_number, wrong_type
 
 
 def coerced(key: str, value: Any, about: Field[Any]) -> Any:
@@ -22,7 +22,7 @@ def coerced(key: str, value: Any, about: Field[Any]) -> Any:
     if kind is str and type(value) in (int, float):
         return str(value)
     if type(value) is not kind:
-        raise RecipeError(f"{key}={value!r} must be of type {kind.__name__}")
+        raise wrong_type(about, value)
     return value
 
 
