@@ -27,7 +27,7 @@ from ssvi.training.recipe import Recipe, RecipeError
 from ssvi.training.run import NO_TEST, Run, finish
 from ssvi.training.run_folder import RunFolder
 from ssvi.training.start import resume, start
-from ssvi.training.tensorboard import TensorBoard
+from ssvi.training.tensorboard import TensorBoard, writer_class
 
 
 @click.command("train")
@@ -58,6 +58,8 @@ def train_command(
     """
     given = {name: value for name, value in flags.items() if value is not None}
     tune_malloc()
+    if tensorboard:
+        writer_class()  # an error before the run begins, where it is not installed
     if resume_from is not None:
         _refuse_beside_resume(out)
         run = _resumed(resume_from, given, sparsity, data_dir)

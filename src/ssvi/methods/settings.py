@@ -80,7 +80,8 @@ def word_or_positive(*words: str, zero: bool = False) -> Rule:
         return number in words if isinstance(number, str) else POSITIVE.holds(number) or (zero and number == 0)
 
     quoted = ", ".join(map(repr, words))
-    return Rule(holds, f"{quoted} or {'a number, 0 or more' if zero else 'a positive number'}")
+    kind = "a number, 0 or" if zero else "a positive number"
+    return Rule(holds, f"{quoted} or {kind} from {1 / LARGEST:g} to {LARGEST:g}")
 
 
 BY_TYPE: dict[type, Rule] = {bool: YES_OR_NO, int: whole(-MOST), float: FINITE, str: TEXT, tuple: TEXTS}

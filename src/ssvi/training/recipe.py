@@ -133,7 +133,7 @@ class Recipe:
     def replace(self, **changes: Any) -> Recipe:
         """The same with some settings changed. Another method takes over the values of the settings that it shares: those
         of the same name and type."""
-        method = changes.get("method", self.method)
+        method = str(changes.get("method", self.method))
         own, known = fields_of(self.method), fields_of(method)
         for key in changes:
             if key not in known:

@@ -24,7 +24,8 @@ MODEL = Rule(
     f"one of {', '.join(NETWORKS)}, or your own as package.module:function",
 )
 DEVICE = Rule(
-    lambda v: re.fullmatch(r"(?!meta)[a-z]+(:\d{1,3})?", v) is not None, "a device such as cpu, cuda, cuda:1 or mps"
+    lambda v: re.fullmatch(r"(?!meta)[a-z]{1,20}(:\d{1,3})?", v) is not None,
+    "a device such as cpu, cuda, cuda:1 or mps",
 )
 SEED = Rule(lambda v: 0 <= v < 2**63, "0 or more, and below 2^63")
 WIDTH, SAMPLES, THREADS = whole(0, 1_000_000), whole(1, 10_000), whole(0, MOST_THREADS)
