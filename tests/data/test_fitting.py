@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from PIL import Image
 
-from ssvi.data import DataError, Fitting, fitting, load
+from ssvi.data import DataError, Fitting, load
 from ssvi.data.fitting import FITS, is_size, parse_size
 
 RED, BLACK = (255, 0, 0), (0, 0, 0)
@@ -112,10 +112,10 @@ def test_wrong_arguments_are_named():
 
 
 def test_images_that_do_not_fit_into_the_memory_are_not_made(monkeypatch, tmp_path):
-    monkeypatch.setattr(fitting, "free_bytes", lambda: 2 * 3 * 20 * 30)
+    monkeypatch.setattr("ssvi.data.fitting.free_bytes", lambda: 2 * 3 * 20 * 30)
     images = torch.zeros(3, 1, 4, 4, dtype=torch.uint8)
     assert Fitting((20, 30)).of_images(images).shape == (3, 1, 20, 30)
-    with pytest.raises(DataError, match="3 images of 20 x 31 with 1 channel.* take a smaller size"):
+    with pytest.raises(DataError, match=r"3 images of 20 x 31 with 1 channel.* take a smaller size"):
         Fitting((20, 31)).of_images(images)
     for i in range(3):
         (tmp_path / "a").mkdir(exist_ok=True)

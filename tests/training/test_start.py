@@ -216,8 +216,8 @@ IMAGES = np.arange(60 * 64).reshape(60, 8, 8).astype(np.uint8)
 @pytest.mark.parametrize(
     ("classes", "count", "message"),
     [
-        ([0, 10**9], 60, "a label of 1000000000"), ([0, 99], 60, "100 classes but 60 training images"),
-        ([7, 7], 60, "images of 1 class"), ([0, 1], 4, "at least 10 are needed"), ([-1, 0], 60, "labels from -1"),
+        ([0, 10**9], 60, "a label of 1000000000"), ([0, 99], 60, "100 classes but 60 training examples"),
+        ([7, 7], 60, "examples of 1 class"), ([0, 1], 4, "at least 10 are needed"), ([-1, 0], 60, "labels from -1"),
     ],
 )  # fmt: skip
 def test_classes_that_cannot_be_learnt_are_refused(classes, count, message, tmp_path):
@@ -226,9 +226,9 @@ def test_classes_that_cannot_be_learnt_are_refused(classes, count, message, tmp_
 
 def test_test_images_of_a_class_without_training_images_are_refused(tmp_path):
     recipe = npz(tmp_path, IMAGES, [0, 1] * 30, x_test=IMAGES, y_test=np.arange(60) % 3)
-    assert_refused(recipe, "test images of '2', but no training images of them", tmp_path)
+    assert_refused(recipe, "test examples of '2', but no training examples of them", tmp_path)
     np.savez(tmp_path / "own.npz", x_test=IMAGES, y_test=np.arange(60) % 3)
-    assert_refused(recipe, "has no training images", tmp_path)
+    assert_refused(recipe, "has no training examples", tmp_path)
 
 
 @pytest.mark.parametrize(

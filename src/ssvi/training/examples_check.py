@@ -29,17 +29,17 @@ def check_examples(recipe: Recipe, data: TrainingData, train: Examples) -> None:
 def _check_classes(recipe: Recipe, data: TrainingData, given: set[int]) -> None:
     where, count = f"data={recipe.data!r}", len(data.classes)
     if not len(data.train):
-        raise DataError(f"{where} has no training images, only images for testing: nothing to learn from")
+        raise DataError(f"{where} has no training examples, only examples for testing: nothing to learn from")
     if count > len(data.train):
         raise DataError(
-            f"{where} has {count} classes but {len(data.train)} training images: number the classes from 0 without gaps, "
-            "and give each of them images"
+            f"{where} has {count} classes but {len(data.train)} training examples: number the classes from 0 without gaps, "
+            "and give each of them examples"
         )
     if len(given) < 2:
-        raise DataError(f"{where} has training images of {len(given)} class(es): nothing to learn, two are needed")
+        raise DataError(f"{where} has training examples of {len(given)} class(es): nothing to learn, two are needed")
     if unseen := sorted(set(data.test.y.tolist()) - given):
         raise DataError(
-            f"{where} has test images of {_some(data, unseen)}, but no training images of them: give some, or leave these "
+            f"{where} has test examples of {_some(data, unseen)}, but no training examples of them: give some, or leave these "
             "classes out"
         )
 

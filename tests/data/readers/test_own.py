@@ -75,7 +75,7 @@ def test_npz_gets_size_and_channels(tmp_path):
     [
         ({"x": GREY}, "has x but not y"),
         ({"pictures": GREY}, "no arrays x and y .* but: pictures"),
-        ({"x": GREY, "y": np.zeros(5, int)}, "6 images need as many"),
+        ({"x": GREY, "y": np.zeros(5, int)}, "6 images need one class each"),
         ({"x": GREY.astype(float), "y": np.zeros(6, int)}, r"float64 from \S+ to \S+; take integers"),
         ({"x": np.full((6, 4, 4), np.nan), "y": np.zeros(6, int)}, "floats from 0 to 1"),
         ({"x": GREY.astype(int) - 300, "y": np.zeros(6, int)}, "from 0 to 255"),
