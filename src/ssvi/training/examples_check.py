@@ -39,8 +39,8 @@ def _check_classes(recipe: Recipe, data: TrainingData, given: set[int]) -> None:
         raise DataError(f"{where} has training examples of {len(given)} class(es): nothing to learn, two are needed")
     if unseen := sorted(set(data.test.y.tolist()) - given):
         raise DataError(
-            f"{where} has test examples of {_some(data, unseen)}, but no training examples of them: give some, or leave these "
-            "classes out"
+            f"{where} has test examples of {_some(data, unseen)}, but no training examples of them: give some, or leave "
+            "these classes out"
         )
 
 
