@@ -60,6 +60,7 @@ def files(tmp_path):
         (["train", "--data", "x" * 300], "is neither a known data set"),
         (["train", "--data", "~nobody-of-that-name/x.npz"], "is neither a known data set"),
         (["train", "x" * 300], "does not exist"),
+        (["train", "--out", "x" * 300], "cannot be used: File name too long. Choose another folder with --out"),
         (["train", "empty.toml"], "empty.toml is empty"),
         (["train", "--model", "./net.py:Net"], "without folders and without .py"),
         (["train", "--method", "net"], "is not a method"),

@@ -34,7 +34,10 @@ def start(recipe: Recipe, out: str | Path, data_dir: str | Path | None = None) -
     """A new run in the folder `out`, which is made when everything has been checked; an error leaves nothing behind."""
     recipe = _with_whole_paths(recipe)
     folder = RunFolder(out)
-    folder.refuse_a_second_run()
+    try:
+        folder.refuse_a_second_run()
+    except OSError as error:  # a name that is too long, a folder that may not be looked into
+        raise RunError(f"{out} cannot be used: {error.strerror}. Choose another folder with --out") from error
     task = _checked_task(folder, recipe, data_dir)
     run = _begin(folder, recipe, task)
     if distributed.rank() == 0:
