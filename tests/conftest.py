@@ -1,11 +1,15 @@
 """Small tensors are faster on one thread; tests of threads choose their own number."""
 
+import signal
+
 import pytest
 import torch
 
 import ssvi
 
 torch.set_num_threads(1)
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # `make test &` in a script; the tests send this signal
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
@@ -13,3 +17,12 @@ def dense_kernel():
     """The brute-force twin lives on all positions, so both sides must draw their noise in the same way."""
     with ssvi.kernels.use("dense"):
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def settings_folder(tmp_path_factory):
+    """What the tests trust (`ssvi.training.trusted_code`) is not what the user trusts."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("settings")
+        patch.setenv("SSVI_CONFIG_DIR", str(folder))
+        yield folder

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+import os
 from collections.abc import Callable, Collection
 from dataclasses import Field
 from pathlib import Path
@@ -12,11 +14,15 @@ import torch
 from click.core import ParameterSource
 
 from ssvi import methods
+from ssvi.cli.completion import Completer, run_folders
+from ssvi.data import NAMES
 from ssvi.data.tables import NPZ_TARGET, is_table
 from ssvi.evaluation import FinishedRun
+from ssvi.nn.models import BY_NAME
 from ssvi.training.device import device_of
 from ssvi.training.recipe import COMMON, Recipe, RecipeError, all_fields, fields_of
 from ssvi.training.recipe_files import load, names
+from ssvi.training.recipe_rules import MOST_THREADS
 
 T = TypeVar("T")
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -27,8 +33,33 @@ TEST_SHARE = 0.1
 FIELDS = all_fields()
 """The settings of a recipe, each with its default and its help."""
 
+COMPLETERS = {
+    "data": Completer(NAMES, files=True),
+    "test": Completer(files=True),
+    "pretrained": Completer(runs=True, files=True),
+    "model": Completer(tuple(BY_NAME)),
+    "method": Completer(methods.NAMES),
+    "device": Completer(("cpu", "cuda", "mps")),
+}
+"""What completes the values of settings that are not one of a few words."""
+
+recipe_names = Completer(tuple(names()), files=True)
+method_names = Completer(methods.NAMES, several=True)
+
 DEFAULT_RECIPE = "digits"
 TABLE_RECIPE = "table"
+
+
+class Number(click.FloatRange):
+    """A number in a range. Click takes nan for one that is in every range."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number; an error if it is none."""
+        number = super().convert(value, param, ctx)
+        return self.fail(f"{value!r} is not a number.", param, ctx) if math.isnan(number) else number
+
 
 json_option = click.option("--json", "as_json", is_flag=True, help="print JSON, for machines")
 data_dir_option = click.option(
@@ -40,16 +71,16 @@ samples_option = click.option(
 seed_option = click.option(
     "--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="seed of the samples"
 )
-threads_option = click.option("--threads", type=click.IntRange(min=1), help="CPU threads [as in the recipe]")
+threads_option = click.option("--threads", type=click.IntRange(1, MOST_THREADS), help="CPU threads [as in the recipe]")
 device_option = click.option(
     "--device", default="cpu", show_default=True, help="where the network runs: cpu, cuda, cuda:1, mps"
 )
-_PROBABILITY = click.FloatRange(0, 1, min_open=True, max_open=True)
+_PROBABILITY = Number(0, 1, min_open=True, max_open=True)
 level_option = click.option(
     "--level", type=_PROBABILITY, default=0.9, show_default=True,
     help="promised share of true classes in the set of an image or row, or of true numbers in the interval of a row",
 )  # fmt: skip
-run_argument = click.argument("run", type=click.Path(path_type=Path))
+run_argument = click.argument("run", type=click.Path(path_type=Path), shell_complete=run_folders)
 
 _RUN_OPTIONS = (samples_option, seed_option, data_dir_option, threads_option, device_option, json_option)
 
@@ -103,34 +134,34 @@ def recipe_flags(without: Collection[str] = ()) -> Decorator:
 
 
 def _flag(name: str) -> Decorator:
-    default, flag, text = FIELDS[name].default, "--" + name.replace("_", "-"), _help(name)
-    if isinstance(default, bool):
-        return click.option(f"{flag}/--no-{flag[2:]}", name, default=None, help=text)
-    if isinstance(default, tuple):
-        return click.option(flag, name, default=None, metavar="A,B,...", help=text)
-    return click.option(flag, name, type=type(default), default=None, help=text)
+    """The flag of a setting. `ssvi.cli.help` shows what it is for a method, and its value in a recipe."""
+    about, flag = FIELDS[name], "--" + name.replace("_", "-")
+    settings: dict[str, Any] = {"default": None, "help": about.metadata["help"]}
+    if isinstance(about.default, bool):
+        return click.option(f"{flag}/--no-{flag[2:]}", name, **settings)
+    kind = None if isinstance(about.default, tuple) else type(about.default)
+    words = _choices(name)
+    completer = COMPLETERS.get(name, Completer(words) if words else None)
+    return click.option(flag, name, type=kind, shell_complete=completer, **settings)
 
 
-def _help(name: str) -> str:
-    """What a setting is, and its default in brackets; where methods differ, what it is for each of them."""
-    users: dict[str, list[str]] = {}
-    for method in () if name in COMMON else methods.NAMES:
-        if (about := fields_of(method).get(name)) is not None:
-            users.setdefault(_with_default(about), []).append(method)
-    if len(users) < 2:
-        return _with_default(FIELDS[name])
-    return "; ".join(f"{text} ({', '.join(names)})" for text, names in users.items())
+def _choices(name: str) -> tuple[str, ...]:
+    """The words that a setting may be, by any method that has it."""
+    rules = [about.metadata["rule"] for about in _declarations(name)]
+    return tuple(dict.fromkeys(word for rule in rules if rule is not None for word in rule.choices))
 
 
-def _with_default(about: Field[Any]) -> str:
-    default = about.default
-    return f"{about.metadata['help']} [{','.join(default) if isinstance(default, tuple) else default}]"
+def _declarations(name: str) -> list[Field[Any]]:
+    """The setting of this name, as each method declares it."""
+    if name in COMMON:
+        return [COMMON[name]]
+    return [known[name] for known in map(fields_of, methods.NAMES) if name in known]
 
 
 def resolve(name: str, given: dict[str, Any], sparsity: float | None = None) -> Recipe:
     """The recipe of that name, with the flags that were given; a folder or file of data is trained on by the recipe for
     such data."""
-    if name not in names() and (Path(name).is_dir() or name.endswith(".npz") or is_table(Path(name))):
+    if name not in names() and (os.path.isdir(name) or name.endswith(".npz") or is_table(Path(name))):
         if "data" in given:
             raise RecipeError(f"{name} and --data={given['data']} are both data: give one of them")
         if not is_table(Path(name)):
@@ -143,6 +174,10 @@ def resolve(name: str, given: dict[str, Any], sparsity: float | None = None) -> 
     if sparsity is not None:
         if "density" in given:
             raise RecipeError(f"--density={given['density']} and --sparsity={sparsity}: give one of them, not both")
+        if not 0 <= sparsity < 1:
+            raise RecipeError(f"sparsity={sparsity:g}: give a share from 0 to 1, such as 0.95")
+        if "density" not in fields_of(method := given.get("method") or load(name).method):
+            raise RecipeError(f"method {method!r} does not use 'sparsity': leave it out")
         given = given | {"density": 1 - sparsity}
     lists = {key: tuple(filter(None, given[key].split(","))) for key in given if isinstance(FIELDS[key].default, tuple)}
     return load(name, given.get("method")).replace(**(given | lists))

@@ -7,13 +7,16 @@ from pathlib import Path
 
 import click
 
+from ssvi.cli.completion import run_folders
 from ssvi.cli.options import open_run, run_options, samples_of
 from ssvi.cli.progress import bar
 from ssvi.report import write_report
 
 
 @click.command("report")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
+@click.argument(
+    "runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path), shell_complete=run_folders
+)
 @click.option("--out", type=click.Path(path_type=Path), help="the HTML file; the Markdown file is written beside it")
 @run_options
 @click.pass_context
@@ -27,6 +30,8 @@ def report_command(
     none of `ood`, that on noise is. The default of --out is report.html in RUN, and for several runs
     report-A-B.html in the current folder. For a RUN on a table --samples is by default that of the recipe.
     """
+    if out is not None and out.suffix not in ("", ".html"):
+        raise click.BadParameter(f"{out}: the page is HTML, so give a name that ends in .html", param_hint="--out")
     finished = [open_run(path, data_dir, threads, device) for path in runs]
     target = out or (
         runs[0] / "report.html" if len(runs) == 1 else Path(f"report-{'-'.join(r.name for r in finished)}.html")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 import warnings
 from dataclasses import asdict
@@ -11,11 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
+from click.core import ParameterSource
 
-from ssvi.cli.options import DEFAULT_RECIPE, data_dir_option, recipe_flags, resolve
+from ssvi.cli.completion import run_folders
+from ssvi.cli.endings import Interrupted, go_on
+from ssvi.cli.help import RecipeCommand
+from ssvi.cli.options import DEFAULT_RECIPE, Number, data_dir_option, recipe_flags, recipe_names, resolve
 from ssvi.cli.progress import json_lines, silence, training_bar
-from ssvi.cli.tables import number, two_columns
+from ssvi.cli.tables import number, show, two_columns
 from ssvi.evaluation import FinishedRun
 from ssvi.evaluation.table_answers import table_threshold
 from ssvi.evaluation.table_run import TableRun
@@ -23,18 +25,24 @@ from ssvi.inference import distributed
 from ssvi.kernels.native.allocator import tune_malloc
 from ssvi.training.progress import EpochLine
 from ssvi.training.recipe import Recipe, RecipeError
-from ssvi.training.run import Run, finish
+from ssvi.training.run import NO_TEST, Run, finish
 from ssvi.training.run_folder import RunFolder
 from ssvi.training.start import resume, start
-from ssvi.training.tensorboard import TensorBoard
+from ssvi.training.tensorboard import TensorBoard, writer_class
 
 
-@click.command("train")
-@click.argument("recipe", default=DEFAULT_RECIPE)
+@click.command("train", cls=RecipeCommand)
+@click.argument("recipe", default=DEFAULT_RECIPE, shell_complete=recipe_names)
 @click.option("--out", type=click.Path(path_type=Path), help="run folder [runs/RECIPE-TIME]")
-@click.option("--resume", "resume_from", type=click.Path(path_type=Path), help="go on with the run in this folder")
+@click.option(
+    "--resume",
+    "resume_from",
+    type=click.Path(path_type=Path),
+    shell_complete=run_folders,
+    help="go on with the run in this folder",
+)
 @data_dir_option
-@click.option("--sparsity", type=float, help="another way to say density: 1 - density")
+@click.option("--sparsity", type=Number(), help="another way to say density: 1 - density")
 @click.option(
     "--json", "as_json", is_flag=True, help="print a JSON line for each epoch and for the result, instead of a bar"
 )
@@ -52,21 +60,24 @@ def train_command(
     --fit and --channels say what shape they get. The path of a table (.csv, .tsv, .parquet, or .npz with rows) trains the
     recipe `table`; --target names the column that is predicted.
 
-    Every flag below --tensorboard overrides a setting of the recipe. Ctrl-C finishes the step, saves, and says how to
-    go on.
+    The flags of settings override the recipe. Ctrl-C finishes the step, saves, and says how to go on.
     """
     given = {name: value for name, value in flags.items() if value is not None}
     tune_malloc()
+    if tensorboard:
+        writer_class()  # an error before the run begins, where it is not installed
     if resume_from is not None:
+        _refuse_beside_resume(out)
         run = _resumed(resume_from, given, sparsity, data_dir)
     else:
         run = _started(resolve(recipe, given, sparsity), out or _new_folder(recipe), data_dir)
     if distributed.rank() == 0:
         for line in run.task.lines():
             click.echo(line, err=True)
-    _train(run, as_json, tensorboard)
-    if distributed.rank() == 0:
-        _end(run, as_json)
+    with go_on(f"stopped; go on with: ssvi train --resume {run.folder.path}"):
+        _train(run, as_json, tensorboard)
+        if distributed.rank() == 0:
+            _end(run, as_json)
     distributed.leave()
 
 
@@ -86,6 +97,15 @@ def _resumed(folder: Path, given: dict[str, Any], sparsity: float | None, data_d
     for line in damaged:
         click.echo(f"warning: {line}; an older checkpoint is used", err=True)
     return run
+
+
+def _refuse_beside_resume(out: Path | None) -> None:
+    """A run that goes on has its recipe and its folder."""
+    context = click.get_current_context()
+    named = context.get_parameter_source("recipe") is not ParameterSource.DEFAULT
+    if named or out is not None:
+        what = f"the recipe {context.params['recipe']!r}" if named else f"--out={out}"
+        raise RecipeError(f"--resume goes on with the run's own recipe in its own folder: leave out {what}")
 
 
 def _new_folder(recipe: str) -> Path:
@@ -117,22 +137,21 @@ def _end(run: Run, as_json: bool) -> None:
     """After a signal, print how to go on; else evaluate the network on the test examples, and print the result."""
     folder = run.folder.path
     if run.interrupted:
-        click.echo(
-            f"{run.interrupted}: saved at step {run.progress.step}; go on with: ssvi train --resume {folder}", err=True
+        raise Interrupted(
+            run.interrupted, f"saved at step {run.progress.step}; go on with: ssvi train --resume {folder}"
         )
-        sys.exit(130)
     evaluation = finish(run)
     if run.recipe.is_table:  # so that `ssvi predict` does not need the table of the training
         table_threshold(TableRun(FinishedRun(folder)), run.recipe.samples, seed=0)
-    result = asdict(evaluation) if evaluation else {}
+    result: dict[str, Any] = asdict(evaluation) if evaluation else dict(NO_TEST)
     if as_json:
         click.echo(json.dumps({"run": str(folder), "result": result}))
         return
-    if not result:
-        click.echo(f"{folder}: trained; there are no test examples, so nothing was evaluated")
+    if evaluation is None:
+        click.echo(f"{folder}: trained; {NO_TEST['reason']}")
         return
     shown = {name: _shown(value) for name, value in result.items()}
-    Console().print(two_columns(f"test set, {folder}", shown))
+    show(result, False, lambda: [two_columns(f"test set, {folder}", shown)])
 
 
 def _shown(value: float | int) -> str:

@@ -13,7 +13,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from ssvi.comparison.grid import PlannedRun
 from ssvi.comparison.processes import FolderLockedError, Process, failure, start_process
-from ssvi.training.signals import on_stop_signal
+from ssvi.signals import on_stop_signal
 
 PAUSE = 0.1
 """Seconds between two looks at the runs in progress."""

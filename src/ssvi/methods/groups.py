@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ssvi import allocation, criteria
 from ssvi.inference import addition
@@ -15,6 +16,7 @@ from ssvi.methods.settings import (
     one_of,
     setting,
     share,
+    whole,
     word_or_positive,
 )
 from ssvi.nn.convert import to_bnn
@@ -22,11 +24,15 @@ from ssvi.nn.posterior import SIGMA_MAPS
 from ssvi.nn.starts import FAN_IN, NET
 from ssvi.nn.supports import MAGNITUDE, RANDOM
 
+MOST_MEMBERS = 1000
+"""Networks that a run keeps: each is a file, and all of them are evaluated."""
+
 
 @dataclass(frozen=True)
 class Descent(Settings):
     """Gradient descent."""
 
+    GROUP: ClassVar[str] = "Optimiser"
     optimizer: str = setting("sgd", "sgd (momentum) or adam", one_of(("sgd", "adam")))
     momentum: float = setting(0.9, "of sgd", share("the velocity that is kept", high_open=True))
     weight_decay: float = setting(0.0, "on everything but sigma; on mu it is a second prior", at_least(0))
@@ -43,6 +49,7 @@ class SpreadDescent(Descent):
 class KeepDense(Settings):
     """Which layers are not made sparse."""
 
+    GROUP: ClassVar[str] = "Network"
     keep_dense: tuple[str, ...] = setting(
         ("first",), "names or patterns of layers kept at density 1; 'first' is the first layer"
     )
@@ -63,6 +70,7 @@ class Support(KeepDense):
 class Conversion(Settings):
     """How `to_bnn` converts a network."""
 
+    GROUP: ClassVar[str] = "Posterior"
     skip: tuple[str, ...] = setting((), "names or patterns of layers that stay deterministic")
     mu_init: str | float = setting(
         default_of(to_bnn, "mu_init"),
@@ -76,6 +84,7 @@ class Conversion(Settings):
 class Allocation(Settings):
     """How the live weights are shared among the layers, and which of a layer's weights live first."""
 
+    GROUP: ClassVar[str] = "Network"
     allocation: str = setting(
         default_of(to_bnn, "allocation"), "uniform or erk: live weights per layer", one_of(allocation.BY_NAME)
     )
@@ -116,6 +125,7 @@ class Posterior(Prior):
 class Bound(Settings):
     """The weight of the KL in the evidence lower bound."""
 
+    GROUP: ClassVar[str] = "Posterior"
     beta_max: float = setting(0.1, "multiplies KL / N after the warm-up", at_least(0))
     warmup: float = setting(0.5, "share of the steps in which beta rises from 0", share("the steps"))
 
@@ -124,17 +134,18 @@ class Bound(Settings):
 class Updates(Settings):
     """When gamma is updated, and how many weights are replaced."""
 
-    every: int = setting(20, "steps per update of gamma", at_least(1))
+    GROUP: ClassVar[str] = "Updates of gamma"
+    every: int = setting(20, "steps per update of gamma", whole(1))
     rate: float = setting(0.3, "r_0: share of live weights replaced, falling to 0 as a cosine", share("live weights"))
     until: float = setting(0.75, "share of the steps after which gamma is frozen", share("the steps"))
     grace: int = setting(
-        default_of(Subspace, "grace"), "updates of gamma for which a fresh weight is not removed", at_least(0)
+        default_of(Subspace, "grace"), "updates of gamma for which a fresh weight is not removed", whole(0)
     )
     mc_steps: int = setting(
-        default_of(Subspace, "mc_steps"), "K of addition criterion 3: batches that the scores are of", at_least(1)
+        default_of(Subspace, "mc_steps"), "K of addition criterion 3: batches that the scores are of", whole(1)
     )
     candidates: int = setting(
-        0, "for K > 1: positions whose scores are kept between batches, per weight to add; 0 keeps all", at_least(0)
+        0, "for K > 1: positions whose scores are kept between batches, per weight to add; 0 keeps all", whole(0)
     )
     skip_step: bool = setting(False, "no optimiser step on the batch of an update (the authors' code)")
 
@@ -170,7 +181,8 @@ class Criteria(Selection):
 class Chain(Settings):
     """A sampler, and the states that it keeps."""
 
-    members: int = setting(5, "states that a sampler keeps", at_least(1))
+    GROUP: ClassVar[str] = "Posterior"
+    members: int = setting(5, "states that a sampler keeps", whole(1, MOST_MEMBERS))
     burn_in: float = setting(
         0.5,
         "share of the epochs in which a sampler's learning rate falls and no state is kept",

@@ -19,16 +19,19 @@ from ssvi.inference.watch import DivergenceWarning
 from ssvi.methods.base import Method
 from ssvi.methods.job import Training
 from ssvi.nn.fit_batchnorm import fit_batchnorm
+from ssvi.signals import on_stop_signal
 from ssvi.training import checkpoint, epoch_end
 from ssvi.training.epoch_end import TrainingError
 from ssvi.training.progress import EpochLine, Pace, Progress, StepNumbers
 from ssvi.training.recipe import Recipe, RecipeError
 from ssvi.training.run_folder import RunFolder
-from ssvi.training.signals import on_stop_signal
 from ssvi.training.tasks import Task
 
 EVALUATION_BATCH = 500
 """Images that pass through the network at once when it is evaluated."""
+
+NO_TEST = {"examples": 0, "reason": "there are no test examples, so nothing was evaluated"}
+"""The result of a run without test examples."""
 
 THETAS = 20
 """BatchNorm has statistics for so many thetas at least, so that evaluations may ask for more samples than the run."""
@@ -167,7 +170,7 @@ def finish(run: Run) -> Evaluation | NumberEvaluation | None:
     _fit_batchnorm(run, net)
     run.task.save(net, run.folder.path / "model.safetensors")
     evaluation = run.task.evaluate(net, in_order(data, data.test), recipe.samples) if len(data.test) else None
-    run.folder.write_json("result.json", asdict(evaluation) if evaluation else {})
+    run.folder.write_json("result.json", asdict(evaluation) if evaluation else NO_TEST)
     return evaluation
 
 

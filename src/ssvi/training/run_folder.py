@@ -27,8 +27,9 @@ from ssvi.errors import UserError
 from ssvi.training.machine import Origin, origin
 from ssvi.training.progress import EpochLine, epoch_line
 from ssvi.training.recipe import Recipe, RecipeError
-from ssvi.training.recipe_files import read
+from ssvi.training.recipe_files import code_in_file, read
 from ssvi.training.records import dumps, from_plain, to_plain
+from ssvi.training.trusted_code import check_trusted
 
 FORMAT = 1
 """The format of a checkpoint; raised when an older reader could not read it."""
@@ -74,6 +75,7 @@ class RunFolder:
         if not file.is_file():
             raise RunError(f"{self.path} is not a run folder: it has no recipe.toml. Name a folder of `ssvi train`")
         try:
+            check_trusted(self.path, code_in_file(file))
             return read(file)
         except RecipeError as error:
             raise RunError(f"{self.path}: recipe.toml is damaged or of another version of ssvi: {error}") from error

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,26 +18,56 @@ from ssvi.methods.job import Job
 from ssvi.training import checkpoint, epoch_end
 from ssvi.training.checkpoint import StateFolder
 from ssvi.training.device import device_of
+from ssvi.training.examples_check import check_examples
+from ssvi.training.first_step import try_first_step
 from ssvi.training.likelihood_names import mean_nll
+from ssvi.training.network_size import check_network_size
+from ssvi.training.new_files import nothing_left_behind
 from ssvi.training.pretrained import start_from
 from ssvi.training.progress import Progress
 from ssvi.training.recipe import AUGMENTATIONS, Recipe, RecipeError
 from ssvi.training.run import Run
 from ssvi.training.run_folder import RunError, RunFolder
 from ssvi.training.tasks import Task, task_of
+from ssvi.training.trusted_code import UntrustedCodeError, code_in, trust
 
 
 def start(recipe: Recipe, out: str | Path, data_dir: str | Path | None = None) -> Run:
-    """A new run in the folder `out`."""
-    _check_processes(recipe)
+    """A new run in the folder `out`, which is made when everything has been checked; an error leaves nothing behind."""
     recipe = _with_whole_paths(recipe)
     folder = RunFolder(out)
-    folder.refuse_a_second_run()
-    run = _make(folder, recipe, data_dir)
+    try:
+        folder.refuse_a_second_run()
+    except OSError as error:  # a name that is too long, a folder that may not be looked into
+        raise RunError(f"{out} cannot be used: {error.strerror}. Choose another folder with --out") from error
+    task = _checked_task(folder, recipe, data_dir)
+    run = _begin(folder, recipe, task)
     if distributed.rank() == 0:
-        folder.create(recipe, distributed.ranks())
-        run.task.keep(folder)
+        with nothing_left_behind(folder.path):
+            folder.create(recipe, distributed.ranks())
+            run.task.keep(folder)
+            _trust(recipe)
     return run
+
+
+def check(recipe: Recipe, data_dir: str | Path | None = None) -> None:
+    """Everything that `start` looks at before it makes a folder. Nothing is written, and torch stays as it was."""
+    threads = torch.get_num_threads()
+    try:
+        with torch.random.fork_rng():
+            _checked_task(RunFolder("."), _with_whole_paths(recipe), data_dir)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _checked_task(folder: RunFolder, recipe: Recipe, data_dir: str | Path | None) -> Task:
+    """The data of a recipe with which a run can be trained: one batch has passed."""
+    _check_processes(recipe)
+    task = _task(recipe, data_dir)
+    check_examples(recipe, task.data, _splits(recipe, task.data)[0])
+    check_network_size(recipe, task)
+    try_first_step(_begin(folder, recipe, task))  # thrown away: the run that counts sets the seeds anew
+    return task
 
 
 def resume(out: str | Path, data_dir: str | Path | None = None) -> tuple[Run, list[str]]:
@@ -56,6 +87,14 @@ def resume(out: str | Path, data_dir: str | Path | None = None) -> tuple[Run, li
     return run, damaged
 
 
+def _trust(recipe: Recipe) -> None:
+    """Who trains with code of her own may open what comes of it."""
+    try:
+        trust(*code_in(recipe.values))
+    except UntrustedCodeError as error:
+        warnings.warn(f"{error}: until then, this run opens only after `ssvi trust`", stacklevel=2)
+
+
 def _with_whole_paths(recipe: Recipe) -> Recipe:
     """The same with paths that are found from every folder."""
     own = ("pretrained", *(("data", "test") if recipe.is_table else ()))
@@ -64,11 +103,21 @@ def _with_whole_paths(recipe: Recipe) -> Recipe:
 
 
 def _make(folder: RunFolder, recipe: Recipe, data_dir: str | Path | None) -> Run:
-    """The run at its beginning. The order of the random draws is part of the format of a run."""
-    device = device_of(recipe.device)
+    """The run at its beginning."""
+    return _begin(folder, recipe, _task(recipe, data_dir))
+
+
+def _task(recipe: Recipe, data_dir: str | Path | None) -> Task:
+    """The data; and the device and the threads, which are asked for first, because they take less time to be refused."""
+    device_of(recipe.device)
     if recipe.threads:
         torch.set_num_threads(recipe.threads)
-    task = task_of(recipe, data_dir)
+    return task_of(recipe, data_dir)
+
+
+def _begin(folder: RunFolder, recipe: Recipe, task: Task) -> Run:
+    """The run at its beginning. The order of the random draws is part of the format of a run."""
+    device = device_of(recipe.device)
     torch.manual_seed(recipe.seed)
     train, validation = _splits(recipe, task.data)
     batches = _batches(recipe, task.data, train)
