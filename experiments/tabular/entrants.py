@@ -15,8 +15,8 @@ import ssvi
 from small.regression import WithNoise, gaussian_nll
 from small.task import Examples
 from small.training import Batches
-from ssvi.estimators.pace import default_epochs
 from ssvi.likelihoods import Gaussian, NumberPrediction
+from ssvi.training.length import default_epochs
 from tabular.stacked import started, train_stacked, tune_stacked
 
 HIDDEN = (50,)

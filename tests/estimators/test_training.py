@@ -8,7 +8,7 @@ from torch import nn
 
 import ssvi
 from ssvi.estimators import EstimatorError
-from ssvi.estimators.pace import default_epochs, to_the_end, without_end
+from ssvi.estimators.pace import to_the_end, without_end
 
 
 @pytest.fixture(scope="module")
@@ -122,12 +122,6 @@ def test_partial_fit_alone_learns(data):
     for _ in range(60):
         estimator.partial_fit(X, y)
     assert estimator.score(X, y) > 0.9
-
-
-def test_default_epochs_make_about_4000_steps():
-    assert default_epochs(20) == 200
-    assert default_epochs(1) == 2000, "at most"
-    assert default_epochs(1000) == 20, "at least"
 
 
 def test_paces_rise_and_fall():

@@ -22,10 +22,10 @@ def on_path(monkeypatch):
 @pytest.fixture
 def quick(monkeypatch):
     """Few steps for both sides."""
-    from ssvi.estimators import pace
+    from ssvi.training import length
 
-    monkeypatch.setattr(pace, "STEPS", 4)
-    monkeypatch.setattr(pace, "FEWEST_EPOCHS", 1)
+    monkeypatch.setattr(length, "STEPS", 4)
+    monkeypatch.setattr(length, "FEWEST_EPOCHS", 1)
 
 
 @pytest.fixture

@@ -134,10 +134,9 @@ def _recipe(name: str, method: str, flags: Mapping[str, object], jobs: int) -> R
     own = fields_of(method)
     given = {key: value for key, value in flags.items() if value is not None and key in own}
     recipe = resolve(name, ({"threads": 1} if jobs > 1 else {}) | given | {"method": method})
-    if recipe.is_table:
-        raise RecipeError(
-            f"data={recipe.data!r} is a table: compare and tune know images; `ssvi train` trains on tables"
-        )
+    if recipe.is_table or not recipe.epochs:
+        why = f"data={recipe.data!r} is a table" if recipe.is_table else "epochs=0"
+        raise RecipeError(f"{why}: compare and tune know images and a number of epochs; `ssvi train` trains this")
     return recipe
 
 

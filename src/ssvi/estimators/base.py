@@ -19,7 +19,7 @@ from ssvi.estimators.errors import EstimatorError
 from ssvi.estimators.examples import Array, Batches, Examples
 from ssvi.estimators.network import Module, check_output, plain_network
 from ssvi.estimators.outputs import drawn_outputs, tensor_for
-from ssvi.estimators.pace import Pace, default_epochs, to_the_end, without_end
+from ssvi.estimators.pace import Pace, to_the_end, without_end
 from ssvi.estimators.progress import shown
 from ssvi.estimators.randomness import seeded
 from ssvi.estimators.trainer import Trainer
@@ -27,6 +27,7 @@ from ssvi.inference.watch import not_finite
 from ssvi.likelihoods import Likelihood
 from ssvi.nn.convert import to_bnn
 from ssvi.nn.fit_batchnorm import fit_batchnorm
+from ssvi.training.length import default_epochs
 
 EXAMPLES_OF_BATCHNORM = 1000
 """Of a module with BatchNorm: the training examples that give the statistics for each theta."""

@@ -1,4 +1,4 @@
-"""How long and how fast a training moves: the number of epochs, the learning rate and the rate of updates."""
+"""How fast a training moves: the learning rate, the rate of updates and the memory of the curvature."""
 
 from __future__ import annotations
 
@@ -6,11 +6,8 @@ from dataclasses import dataclass
 
 from ssvi import schedules
 from ssvi.schedules import Schedule
+from ssvi.training.length import STEPS
 
-STEPS = 4000
-"""Steps of a training whose epochs are not given: enough for the curvature of `IVON` and for a hundred updates of gamma."""
-FEWEST_EPOCHS, MOST_EPOCHS = 20, 2000
-"""Many examples need several passes all the same; and very few examples give no more after many."""
 WARM_UP = 0.05
 """The share of the steps in which the learning rate rises."""
 OPEN_WARM_UP, OPEN_DECAY = 100, 1000
@@ -20,11 +17,6 @@ MEMORY = 0.4
 """The share of the steps over which `IVON` averages the curvature. Its own default, 10,000 steps, is longer than these
 trainings: sigma would stay near its start, and predictions would be too certain. With a much shorter memory the sigma of
 weights that hardly matter grows to that of the prior, which is wide."""
-
-
-def default_epochs(batches_per_epoch: int) -> int:
-    """The epochs that make about `STEPS` steps, but at least `FEWEST_EPOCHS` and at most `MOST_EPOCHS`."""
-    return min(MOST_EPOCHS, max(FEWEST_EPOCHS, round(STEPS / batches_per_epoch)))
 
 
 @dataclass(frozen=True)

@@ -75,7 +75,7 @@ class Recipe:
     width: int = setting(0, "width of the network; 0 is its usual one", WIDTH)
     pretrained: str = setting("", "trained weights to start from: a run folder, a model file, .safetensors or .pt")
     method: str = setting("ssvi", f"{', '.join(methods.NAMES)}, or a module of your own")
-    epochs: int = setting(80, "passes over the training set", whole(1))
+    epochs: int = setting(80, "passes over the training set; 0: as many as make 4,000 steps, but at least 20", whole(0))
     batch_size: int = setting(64, "examples per step", whole(1))
     lr: float = setting(methods.about("ssvi").lr, "learning rate, if not that of the method", POSITIVE)
     per_epoch: bool = setting(False, "change the learning rate and beta once per epoch and not every step")
@@ -101,7 +101,8 @@ class Recipe:
             raise RecipeError(
                 f"settings={self.settings!r} are not those of method={self.method!r}: take recipe.replace(method=...)"
             )
-        methods.get(self.method).epochs(self.settings, self.epochs)  # an error if they are too few for the method
+        if self.epochs:
+            methods.get(self.method).epochs(self.settings, self.epochs)  # an error if they are too few for the method
         check_kind(self.values, COMMON)
 
     @property

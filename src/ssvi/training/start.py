@@ -20,6 +20,7 @@ from ssvi.training.checkpoint import StateFolder
 from ssvi.training.device import device_of
 from ssvi.training.examples_check import check_examples
 from ssvi.training.first_step import try_first_step
+from ssvi.training.length import default_epochs
 from ssvi.training.likelihood_names import mean_nll
 from ssvi.training.network_size import check_network_size
 from ssvi.training.new_files import nothing_left_behind
@@ -40,7 +41,7 @@ def start(recipe: Recipe, out: str | Path, data_dir: str | Path | None = None) -
         folder.refuse_a_second_run()
     except OSError as error:  # a name that is too long, a folder that may not be looked into
         raise RunError(f"{out} cannot be used: {error.strerror}. Choose another folder with --out") from error
-    task = _checked_task(folder, recipe, data_dir)
+    recipe, task = _checked(folder, recipe, data_dir)
     run = _begin(folder, recipe, task)
     if distributed.rank() == 0:
         with nothing_left_behind(folder.path):
@@ -55,19 +56,22 @@ def check(recipe: Recipe, data_dir: str | Path | None = None) -> None:
     threads = torch.get_num_threads()
     try:
         with torch.random.fork_rng():
-            _checked_task(RunFolder("."), _with_whole_paths(recipe), data_dir)
+            _checked(RunFolder("."), _with_whole_paths(recipe), data_dir)
     finally:
         torch.set_num_threads(threads)
 
 
-def _checked_task(folder: RunFolder, recipe: Recipe, data_dir: str | Path | None) -> Task:
-    """The data of a recipe with which a run can be trained: one batch has passed."""
+def _checked(folder: RunFolder, recipe: Recipe, data_dir: str | Path | None) -> tuple[Recipe, Task]:
+    """A recipe whose epochs are known, and its data, with which a run can be trained: one batch has passed."""
     _check_processes(recipe)
     task = _task(recipe, data_dir)
-    check_examples(recipe, task.data, _splits(recipe, task.data)[0])
+    train = _splits(recipe, task.data)[0]
+    check_examples(recipe, task.data, train)
+    if not recipe.epochs:
+        recipe = recipe.replace(epochs=default_epochs(max(1, len(_batches(recipe, task.data, train)))))
     check_network_size(recipe, task)
     try_first_step(_begin(folder, recipe, task))  # thrown away: the run that counts sets the seeds anew
-    return task
+    return recipe, task
 
 
 def resume(out: str | Path, data_dir: str | Path | None = None) -> tuple[Run, list[str]]:
