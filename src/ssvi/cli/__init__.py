@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 import ssvi
+from ssvi.cli.warning_lines import warnings_as_lines
 from ssvi.errors import UserError
 
 COMMANDS = {
@@ -102,7 +103,8 @@ class LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command. With --debug, an error of the user comes with its traceback."""
         try:
-            return super().invoke(ctx)
+            with warnings_as_lines():
+                return super().invoke(ctx)
         except UserError as error:
             if ctx.params["debug"]:
                 traceback.print_exception(error)

@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from ssvi.comparison.grid import PlannedRun
-from ssvi.comparison.processes import FolderLockedError, Process, failure, start_process
+from ssvi.comparison.processes import Process, failure, start_process
+from ssvi.training.run_lock import FolderLockedError
 from ssvi.training.signals import on_stop_signal
 
 PAUSE = 0.1

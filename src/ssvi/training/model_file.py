@@ -10,13 +10,12 @@ from __future__ import annotations
 
 import copy
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save as as_safetensors
 from torch import Tensor, nn
 
 from ssvi.data.tables import Preprocessing
@@ -39,9 +38,13 @@ from ssvi.training.model_header import (
     header_to_json,
 )
 from ssvi.training.networks import network_for_images, network_for_rows
+from ssvi.training.sealed import EMPTY, Seal, write_whole
 from ssvi.training.stored_parameters import random_parameters, state_key
 
 REMEDY = "Name a file of `ssvi.save`, or a run folder of `ssvi train`"
+
+SEAL = Seal(rb'{"__metadata__":{"ssvi":"{\"sha256\": \"', skip=8)
+"""The header of a safetensors file begins so, after its length in 8 bytes."""
 
 _GATES = {gate.__name__: gate for gate in (LogNormalGate, NormalGate)}
 
@@ -65,10 +68,8 @@ def save(
         gates={name: type(gate).__name__ for name, gate in gates(net)},
         table=table,
     )
-    target = Path(path)
-    part = target.with_name(target.name + ".part")
-    save_file(tensors, part, {"ssvi": json.dumps(header_to_json(header))})
-    os.replace(part, target)
+    text = json.dumps({"sha256": EMPTY} | header_to_json(header))
+    write_whole(Path(path), SEAL.put(as_safetensors(tensors, {"ssvi": text})))
 
 
 def load(path: str | Path, net: nn.Module | None = None) -> nn.Module:
@@ -92,6 +93,8 @@ def load(path: str | Path, net: nn.Module | None = None) -> nn.Module:
 def read(file: Path) -> tuple[Header, dict[str, Tensor]]:
     """Header and tensors of a model file."""
     try:
+        if not SEAL.holds_of(file):
+            raise ModelFileError(f"{file} is damaged: its SHA-256 does not match. Put back an intact copy")
         with safe_open(file, framework="pt") as archive:
             metadata = archive.metadata() or {}
             tensors = {name: archive.get_tensor(name) for name in archive.keys()}  # noqa: SIM118 - not a dict

@@ -14,13 +14,15 @@ from ssvi.data import Batches, Examples, TrainingData
 from ssvi.inference import distributed
 from ssvi.methods.base import begin
 from ssvi.methods.job import Job
-from ssvi.training import checkpoint, epoch_end
+from ssvi.training import checkpoint, epoch_end, longer
 from ssvi.training.checkpoint import StateFolder
 from ssvi.training.device import device_of
 from ssvi.training.likelihood_names import mean_nll
 from ssvi.training.pretrained import start_from
 from ssvi.training.progress import Progress
 from ssvi.training.recipe import AUGMENTATIONS, Recipe, RecipeError
+from ssvi.training.recipe_of_run import recipe_of_checkpoint, refuse_changes
+from ssvi.training.recipe_paths import with_moved_data, with_whole_paths
 from ssvi.training.run import Run
 from ssvi.training.run_folder import RunError, RunFolder
 from ssvi.training.tasks import Task, task_of
@@ -29,7 +31,7 @@ from ssvi.training.tasks import Task, task_of
 def start(recipe: Recipe, out: str | Path, data_dir: str | Path | None = None) -> Run:
     """A new run in the folder `out`."""
     _check_processes(recipe)
-    recipe = _with_whole_paths(recipe)
+    recipe = with_whole_paths(with_moved_data(recipe, data_dir))
     folder = RunFolder(out)
     folder.refuse_a_second_run()
     run = _make(folder, recipe, data_dir)
@@ -39,28 +41,45 @@ def start(recipe: Recipe, out: str | Path, data_dir: str | Path | None = None) -
     return run
 
 
-def resume(out: str | Path, data_dir: str | Path | None = None) -> tuple[Run, list[str]]:
-    """The run in the folder `out`, where it was; and what was wrong with newer checkpoints."""
+def resume(out: str | Path, data_dir: str | Path | None = None, epochs: int | None = None) -> tuple[Run, list[str]]:
+    """The run in the folder `out`, where it was; and what was wrong with newer checkpoints.
+
+    `epochs` trains it longer than its recipe says, or shorter (`ssvi.training.longer`).
+    """
     folder = RunFolder(out)
-    recipe, processes = folder.recipe, folder.origin.processes
+    if distributed.rank() == 0:
+        folder.take_lock()
+    recipe = folder.recipe
+    _check_number_of_processes(folder)
+    state, damaged = folder.load_checkpoint() if folder.checkpoints() else (None, [])
+    if state is not None:
+        refuse_changes(folder.path, recipe, state)
+    new = recipe if epochs is None else longer.with_epochs(folder, recipe, epochs, state)
+    run = _make(folder, new, data_dir)
+    run.task.check(folder)
+    if state is not None:
+        _restore(run, state)
+    if new != recipe and distributed.rank() == 0:
+        with folder.writing():
+            folder.take_recipe(new)
+    return run, damaged
+
+
+def _restore(run: Run, state: dict[str, Any]) -> None:
+    """Bring the run to where the checkpoint was."""
+    run.progress = checkpoint.restore(run.folder, state, run.method, run.training)
+    trained = recipe_of_checkpoint(state)
+    if trained is not None and trained.epochs != run.recipe.epochs:
+        longer.follow_schedule(run.training.scheduler)
+
+
+def _check_number_of_processes(folder: RunFolder) -> None:
+    processes = folder.origin.processes
     if processes != distributed.ranks():
         raise RunError(
             f"{folder.path} was trained by {processes} process(es) and there are {distributed.ranks()} now: the noise of "
             f"each is its own, so go on with the same number (torchrun --nproc-per-node {processes} -m ssvi train --resume)"
         )
-    run = _make(folder, recipe, data_dir)
-    run.task.check(folder)
-    damaged: list[str] = []
-    if folder.checkpoints():
-        run.progress, damaged = checkpoint.restore(folder, run.method, run.training)
-    return run, damaged
-
-
-def _with_whole_paths(recipe: Recipe) -> Recipe:
-    """The same with paths that are found from every folder."""
-    own = ("pretrained", *(("data", "test") if recipe.is_table else ()))
-    paths = {name: recipe.values[name] for name in own if recipe.values[name]}
-    return recipe.replace(**{name: str(Path(path).expanduser().absolute()) for name, path in paths.items()})
 
 
 def _make(folder: RunFolder, recipe: Recipe, data_dir: str | Path | None) -> Run:

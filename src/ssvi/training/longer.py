@@ -1,0 +1,51 @@
+"""Train a run longer than its recipe says, or shorter: `ssvi train --resume RUN --epochs N`.
+
+The schedules of the learning rate, of beta and of the updates of gamma are functions of step / all steps. From the next
+step on they are those of a run of N epochs at this step; what was trained before stays as it is. A run of 20 epochs that
+goes on to 60 is thus not the run of 60 epochs: its first 20 epochs had the schedules of 20.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch.optim.lr_scheduler import LambdaLR
+
+from ssvi import methods
+from ssvi.training.errors import RunError
+from ssvi.training.recipe import Recipe
+from ssvi.training.run_folder import RunFolder
+
+
+def with_epochs(folder: RunFolder, recipe: Recipe, epochs: int, checkpoint: dict[str, Any] | None) -> Recipe:
+    """The recipe with so many epochs; an error if the method cannot be trained longer, or if more are trained already."""
+    trained = int(checkpoint["progress"]["epoch"]) if checkpoint else 0
+    if epochs == recipe.epochs:
+        return recipe
+    if methods.about(recipe.method).fixed_epochs:
+        raise RunError(
+            f"--epochs={epochs}: a run of method {recipe.method!r} cannot be trained longer, because what it keeps or "
+            f"prunes, and when, depends on its {recipe.epochs} epochs. Start a new run with --epochs {epochs}"
+        )
+    if epochs < trained:
+        raise RunError(f"--epochs={epochs}: {folder.path} has trained {trained} epochs already. Give {trained} or more")
+    return recipe.replace(epochs=epochs, lr=recipe.lr)
+
+
+def follow_schedule(scheduler: LambdaLR) -> None:
+    """Give the next step the learning rate of the new schedule; the checkpoint holds that of the old one."""
+    rates = [
+        base * share(scheduler.last_epoch) for base, share in zip(scheduler.base_lrs, scheduler.lr_lambdas, strict=True)
+    ]
+    for group, rate in zip(scheduler.optimizer.param_groups, rates, strict=True):
+        group["lr"] = rate
+    scheduler._last_lr = rates
+
+
+def effects(epochs: int, before: int, trained: int) -> list[str]:
+    """What another number of epochs does, for the user."""
+    return [
+        f"{epochs} epochs instead of {before}, of which {trained} are trained: the schedules of the learning rate, of beta "
+        f"and of the updates of gamma go on as those of a run of {epochs} epochs (see docs/training.md)",
+        "the model and the results of the run so far, if there were any, are removed: the new end makes new ones",
+    ]
