@@ -9,12 +9,12 @@ from typing import Any
 
 import click
 
-from ssvi.training.errors import RunFolderWarning
-
 
 @contextmanager
 def warnings_as_lines() -> Iterator[None]:
     """Show each warning as one line: the line of our source that it came from would tell the user nothing."""
+    from ssvi.training.errors import RunFolderWarning  # here, because `--help` and `--version` need nothing of training
+
     with warnings.catch_warnings():
         warnings.showwarning = _show
         warnings.simplefilter("always", RunFolderWarning)  # each file that is not used is named

@@ -92,6 +92,12 @@ class RunFolder:
         """Whether the trained network is there."""
         return (self.path / "model.safetensors").is_file()
 
+    @property
+    def result(self) -> dict[str, float]:
+        """Its numbers on the test set; none where there are no examples for testing."""
+        values = read_json(self.path / "result.json", TEXTS)
+        return {name: value for name, value in values.items() if name != "format"}
+
     def take_recipe(self, recipe: Recipe) -> None:
         """Go on with a recipe of another number of epochs.
 

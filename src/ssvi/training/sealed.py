@@ -102,6 +102,8 @@ def opened_json(content: bytes, name: str, seal: Seal, formats: Sequence[int] = 
         values = json.loads(content)
     except ValueError as error:
         raise RunError(f"{name} is damaged: it is not JSON ({error})") from error
+    if isinstance(values, dict) and "sha256" in values and not seal.is_on(content):
+        raise RunError(f"{name} was rewritten by another program: its SHA-256 is not in its place")
     if not isinstance(values, dict):
         raise RunError(f"{name} is damaged: it holds {type(values).__name__}, not names and values")
     if formats and values.get("format", formats[0]) not in formats:  # earlier versions wrote no number
