@@ -29,7 +29,7 @@ def with_epochs(folder: RunFolder, recipe: Recipe, epochs: int, checkpoint: dict
         )
     if epochs < trained:
         raise RunError(f"--epochs={epochs}: {folder.path} has trained {trained} epochs already. Give {trained} or more")
-    return recipe.replace(epochs=epochs, lr=recipe.lr)
+    return recipe.replace(epochs=epochs)
 
 
 def follow_schedule(scheduler: LambdaLR) -> None:
