@@ -13,10 +13,11 @@ from torch import nn
 
 import ssvi
 from small.regression import WithNoise, gaussian_nll
-from small.task import Examples, Problem, Task
-from small.training import Batches, train_plain, tune_plain
+from small.task import Examples
+from small.training import Batches
 from ssvi.estimators.pace import default_epochs
 from ssvi.likelihoods import Gaussian, NumberPrediction
+from tabular.stacked import started, train_stacked, tune_stacked
 
 HIDDEN = (50,)
 """The network of the literature: one hidden layer of 50 units."""
@@ -57,18 +58,14 @@ def _fit_plain(train: Examples, seed: int) -> Sequence[Predict]:
     """Plain training by Adam, tuned on a fifth of the training examples; the ensemble has five starts of it."""
     x_mean, x_std, y_mean, y_std = _moments(train)
     scaled = Examples(((train.x - x_mean) / x_std).float(), ((train.y - y_mean) / y_std).float())
-    problem = Problem(scaled, partial(_network, train.x.shape[1]), gaussian_nll, evaluate=lambda predict: {})
-    task = Task("", draw=lambda *_: problem, epochs=0, batch_size=BATCH, optimizer="Adam")
+    network = partial(_network, train.x.shape[1])
     epochs = default_epochs(max(1, len(train) // BATCH))
-    chosen = tune_plain(problem, task, epochs, seed)
-    nets = []
-    for member in range(MEMBERS):
-        torch.manual_seed(1000 * seed + member)
-        nets.append(train_plain(problem.network(), gaussian_nll, Batches(scaled, BATCH, epochs), chosen))
+    chosen = tune_stacked(network, gaussian_nll, scaled, BATCH, epochs, seed)
+    nets = [started(network, 1000 * seed + member) for member in range(MEMBERS)]
+    trained = train_stacked(nets, gaussian_nll, Batches(scaled, BATCH, epochs), [chosen] * MEMBERS)
 
-    @torch.no_grad()
     def predict(x: torch.Tensor, members: int) -> NumberPrediction:
-        outputs = torch.stack([net(((x - x_mean) / x_std).float()) for net in nets[:members]])
+        outputs = trained(((x - x_mean) / x_std).float())[:members]
         return Gaussian().predictive(outputs).scaled(float(y_std), float(y_mean))
 
     return [partial(predict, members=1), partial(predict, members=MEMBERS)]

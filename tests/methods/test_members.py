@@ -6,11 +6,14 @@ from dataclasses import MISSING, fields, is_dataclass
 from pathlib import Path
 
 import pytest
+from torch import nn
 
+import ssvi
 from ssvi import methods
 from ssvi.methods import natural
 from ssvi.methods.base import MEMBERS, Method
-from ssvi.methods.settings import Settings
+from ssvi.methods.job import Job
+from ssvi.methods.settings import RecipeError, Settings
 
 
 def defined(path: Path) -> list[str]:
@@ -78,3 +81,21 @@ def test_the_name_of_an_earlier_version():
     for name in methods.NAMES:
         assert methods.present_name(name, {"lr"}) == name
     assert methods.present_name("vi", {"beta_max"}) == "vi"
+
+
+def b2_of(steps_per_epoch: int, **settings: float) -> float:
+    """The b2 with which IVON averages the curvature in a training of ten epochs."""
+    net = ssvi.to_bnn(nn.Linear(4, 2), 0.5)
+    job = Job(
+        settings=methods.get("ssvi").Settings(**settings), lr=0.1, epochs=10, per_epoch=False, seed=0, train_size=100,
+        steps_per_epoch=steps_per_epoch, fresh=lambda: nn.Linear(4, 2), inputs=lambda: iter(()), states=None, nll=None,
+    )  # fmt: skip
+    return natural.optimizer(job, net)[0].param_groups[0]["betas"][1]
+
+
+def test_the_memory_of_the_curvature_follows_the_length_of_the_training():
+    assert b2_of(100, memory=0.4) == 1 - 1 / 400
+    assert b2_of(1, memory=0.4) == 1 - 1 / 50, "one step sees it with much noise"
+    assert b2_of(100, b2=0.9) == 0.9
+    with pytest.raises(RecipeError, match=r"memory=0.4 and b2=0.9 .* give one of them"):
+        b2_of(100, memory=0.4, b2=0.9)

@@ -16,10 +16,10 @@ WARM_UP = 0.05
 OPEN_WARM_UP, OPEN_DECAY = 100, 1000
 """The same in steps for a training without a known end, and after how many steps its learning rate has fallen visibly."""
 
-MEMORY, LEAST_MEMORY = 0.4, 50
-"""The share of the steps over which `IVON` averages the curvature, and the least number of them. Its own default, 10,000
-steps, is longer than these trainings: sigma would stay near its start, and predictions would be too certain. With a much
-shorter memory the sigma of weights that hardly matter grows to that of the prior, which is wide."""
+MEMORY = 0.4
+"""The share of the steps over which `IVON` averages the curvature. Its own default, 10,000 steps, is longer than these
+trainings: sigma would stay near its start, and predictions would be too certain. With a much shorter memory the sigma of
+weights that hardly matter grows to that of the prior, which is wide."""
 
 
 def default_epochs(batches_per_epoch: int) -> int:
@@ -34,7 +34,7 @@ class Pace:
     Args:
         lr_factor: the factor of the learning rate at each step.
         rate: the share of live weights that each update of gamma replaces.
-        memory: the steps over which the curvature is averaged: b2 of `IVON` is 1 - 1 / memory.
+        memory: the steps over which `IVON` averages the curvature.
     """
 
     lr_factor: Schedule
@@ -49,7 +49,7 @@ def to_the_end(steps: int, every: int, rate: float) -> Pace:
     return Pace(
         lambda step: (step + 1) / rise if step < rise else fall(step - rise),
         schedules.cosine(rate, steps=max(1, steps // every)),
-        max(LEAST_MEMORY, MEMORY * steps),
+        MEMORY * steps,
     )
 
 

@@ -10,6 +10,7 @@ from torch import nn
 from ssvi.estimators.examples import Examples
 from ssvi.estimators.pace import Pace
 from ssvi.inference.ivon import IVON
+from ssvi.inference.ivon_settings import b2_with_memory
 from ssvi.inference.subspace import Subspace
 from ssvi.likelihoods import Likelihood
 from ssvi.nn.layers import posteriors
@@ -41,7 +42,7 @@ class Trainer:
         self, bnn: nn.Module, likelihood: Likelihood, pace: Pace, train_size: float, lr: float | None, every: int
     ) -> None:
         self.bnn, self.likelihood, self.pace, self.steps = bnn, likelihood, pace, 0
-        betas = (MOMENTUM, 1 - 1 / pace.memory)
+        betas = (MOMENTUM, b2_with_memory(pace.memory))
         self._optimizer = IVON(
             bnn, LR if lr is None else lr, train_size=train_size, betas=betas, clip_radius=CLIP_RADIUS,  # type: ignore[arg-type]
         )  # fmt: skip

@@ -19,6 +19,8 @@ H_START = 0.1
 """The least start of h that is taken from sigma: below it the first steps would be too long."""
 H_STEP = 2.0
 """Where the h by which a step divides starts at most: with more, steps would be too short where sigma starts small."""
+LEAST_MEMORY = 50
+"""The fewest steps over which the curvature is averaged: one step sees it with much noise."""
 
 Group = dict[str, Any]
 """A parameter group of torch: "params", and the settings of their steps."""
@@ -34,6 +36,11 @@ def start_of_h(sigma2: Tensor, train_size: int, delta: float, h0: float | None) 
         return torch.full_like(sigma2, h0), sigma2.new_zeros(())
     h = (1 / (train_size * sigma2) - delta).clamp_min(H_START)
     return h, (h.mean() - H_STEP).clamp_min(0)
+
+
+def b2_with_memory(steps: float) -> float:
+    """The b2 whose average reaches over so many steps, but at least `LEAST_MEMORY`: 1 - 1 / steps."""
+    return 1 - 1 / max(LEAST_MEMORY, steps)
 
 
 def keep_precision(optimizer: Optimizer, saved: Mapping[str, Any]) -> None:

@@ -12,11 +12,12 @@ from torch.optim import Optimizer
 
 from ssvi import schedules
 from ssvi.inference.ivon import IVON
+from ssvi.inference.ivon_settings import b2_with_memory
 from ssvi.inference.loss import Terms
 from ssvi.methods.common import grid
 from ssvi.methods.groups import Prior
 from ssvi.methods.job import Job, Loss
-from ssvi.methods.settings import POSITIVE, at_least, default_of, setting, share, word_or_number
+from ssvi.methods.settings import POSITIVE, RecipeError, at_least, default_of, setting, share, word_or_number
 from ssvi.nn.convert import to_bnn
 from ssvi.nn.layers import kl
 
@@ -31,6 +32,11 @@ class NaturalGradients(Prior):
     h0: float = setting(0.0, "start of the curvature h; 0 takes it from the start of sigma", at_least(0))
     b2: float = setting(
         default_of(IVON, "betas")[1], "share of the curvature kept in a step", share("h", high_open=True)
+    )
+    memory: float = setting(
+        0.0,
+        "share of the steps over which the curvature is averaged, in place of b2; 0: as b2 says",
+        share("the steps"),
     )
     temperature: float = setting(default_of(IVON, "temperature"), "1 is the bound, less a cold posterior", POSITIVE)
     rest_lr: float = setting(default_of(IVON, "rest_lr"), "learning rate of biases and normalisation", POSITIVE)
@@ -77,11 +83,22 @@ def optimizer(job: Job[NaturalGradients], net: nn.Module) -> tuple[Optimizer, sc
     settings = job.settings
     ivon = IVON(
         net, job.lr, train_size=job.train_size, h0=settings.h0 or None, temperature=settings.temperature,
-        betas=(default_of(IVON, "betas")[0], settings.b2), rest_lr=settings.rest_lr,
+        betas=(default_of(IVON, "betas")[0], _b2(settings, job.steps)), rest_lr=settings.rest_lr,
         clip_radius=settings.clip_radius or math.inf,
     )  # fmt: skip
     rise = max(1, round(settings.lr_warmup * job.steps))
     return ivon, schedules.warmed_up(schedules.cosine(1.0, steps=job.steps), steps=rise)
+
+
+def _b2(settings: NaturalGradients, steps: int) -> float:
+    """The share of the curvature that a step keeps; a short training must forget faster than IVON does by itself."""
+    if not settings.memory:
+        return settings.b2
+    if settings.b2 != default_of(IVON, "betas")[1]:
+        raise RecipeError(
+            f"memory={settings.memory} and b2={settings.b2} both say how fast h changes: give one of them"
+        )
+    return b2_with_memory(settings.memory * steps)
 
 
 TRIALS = grid(lr=(0.2, 0.5), temperature=(1.0, 0.3, 0.1))

@@ -41,6 +41,7 @@ def test_mnist_compressed_or_not(tmp_path, suffix, pack, write, pixels):
         gzip.compress(idx(TWO_IMAGES)[:-1]),
         gzip.compress(idx(TWO_IMAGES[:, 0, 0])),
     ],
+    ids=["empty", "no-gzip", "no-idx", "gzip-cut", "idx-cut", "no-images"],
 )
 def test_damaged_idx_is_refused(tmp_path, content, write, pixels):
     for part in ("train", "t10k"):

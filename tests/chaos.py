@@ -1,0 +1,55 @@
+"""Kills commands at random moments and at random writes, gives them again, and compares every file with an undisturbed one.
+
+python tests/chaos.py --kills 100 --seed 0
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+import sys
+import tempfile
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent / "helpers"))
+
+import torch  # noqa: F401  the forks have it then
+from rich.progress import track
+from robustness.scenarios import full_disk, reading, several, training
+
+from ssvi import methods
+
+READERS = (
+    ("evaluate", "RUN", "--samples=2"),
+    ("report", "RUN", "--out=RUN/report.html"),
+    ("ood", "RUN", "--data=noise"),
+)
+OTHERS = 4
+"""Kills of each other command."""
+
+
+def main() -> None:
+    """Every method, the commands that read a run, and those that train several."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0)
+    asked = parser.parse_args()
+    draw, folder = random.Random(asked.seed), Path(tempfile.mkdtemp(prefix="ssvi-chaos-"))
+    of_a_method = max(1, -(-(asked.kills - OTHERS * (len(READERS) + 2)) // len(methods.NAMES)))
+    hits = {}
+    for method in track(methods.NAMES, "trainings"):
+        hits[method] = training(draw, folder / method, method, of_a_method)
+    for words in READERS:
+        shutil.copytree(folder / "ssvi" / "whole", folder / words[0] / "whole")
+        hits[words[0]] = reading(draw, folder / words[0], words, OTHERS)
+    for name in ("compare", "tune"):
+        hits[name] = several(draw, folder / name, name, OTHERS)
+    faults = sum(full_disk(folder / f"full-{method}", method) for method in ("ssvi", "ensemble", "aeb", "snr-finetune"))
+    print(", ".join(f"{name} {count}" for name, count in hits.items()))
+    print(f"{sum(hits.values())} kills hit a command in progress; every file is as without them")
+    print(f"{faults} writes on a full disk: one clear line each, and the run goes on")
+
+
+if __name__ == "__main__":
+    main()
