@@ -46,7 +46,8 @@ def test_the_schedules_are_those_of_the_longer_run_at_this_step(folder, tmp_path
     run.train(steps.append)
     assert [s.step for s in steps] == [s.step for s in whole[len(whole) // 2 :]]
     assert [s.lr for s in steps] == [s.lr for s in whole[len(whole) // 2 :]]
-    assert steps[-1].rate > 0, "gamma was frozen at the end of two epochs, and moves again"
+    assert [s.rate for s in steps] == [s.rate for s in whole[len(whole) // 2 :]]
+    assert sum(s.moved for s in steps) > 0, "gamma was frozen at the end of two epochs, and moves again"
 
 
 def test_the_first_step_has_the_learning_rate_of_the_new_schedule(folder, tmp_path):
@@ -117,6 +118,26 @@ def test_a_run_may_be_brought_to_an_early_end(tmp_path):
 
 def test_nothing_else_of_the_recipe_changes(folder):
     assert resume(folder, epochs=3)[0].recipe == SMALL.replace(epochs=3)
+
+
+def test_a_run_that_was_too_short_for_updates_gets_them(tmp_path):
+    folder = train(SMALL.replace(every=20, epochs=1), tmp_path / "run")
+    end(folder, epochs=4)
+    assert [line.moved > 0 for line in RunFolder(folder).metrics()] == [False, True, False, False], "at step 20 of 40"
+
+
+@pytest.mark.parametrize("killed", [False, True])
+def test_a_run_of_an_earlier_version_is_trained_longer(killed, tmp_path):
+    folder = shutil.copytree(Path(__file__).parent / "earlier_runs" / "ssvi-interrupted", tmp_path / "run")
+    epochs = RunFolder(folder).recipe.epochs
+    if killed:
+        resume(folder, epochs=epochs + 1)
+    run, _ = resume(folder, epochs=epochs + 1)
+    rates: list = []
+    run.train(lambda numbers: (rates.append(numbers.lr), run.stop("a test")))
+    share = run.training.scheduler.lr_lambdas[0]
+    assert rates == [run.training.scheduler.base_lrs[0] * share(48)]
+    assert RunFolder(folder).recipe.epochs == epochs + 1
 
 
 FIXED = [name for name in methods.NAMES if methods.about(name).fixed_epochs]

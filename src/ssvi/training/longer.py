@@ -12,6 +12,8 @@ from typing import Any
 from torch.optim.lr_scheduler import LambdaLR
 
 from ssvi import methods
+from ssvi.inference.subspace import Subspace
+from ssvi.methods.job import Training
 from ssvi.training.errors import RunError
 from ssvi.training.recipe import Recipe
 from ssvi.training.run_folder import RunFolder
@@ -30,6 +32,20 @@ def with_epochs(folder: RunFolder, recipe: Recipe, epochs: int, checkpoint: dict
     if epochs < trained:
         raise RunError(f"--epochs={epochs}: {folder.path} has trained {trained} epochs already. Give {trained} or more")
     return recipe.replace(epochs=epochs)
+
+
+def with_stretched_updates(parts: dict[str, Any], step: int, training: Training[Any]) -> dict[str, Any]:
+    """The parts of a checkpoint, with as many updates of gamma behind it as a run of the new length has at this step.
+
+    r_t is a function of their number. An update over several batches begins anew, and a run that was too short for any
+    update has no state of them yet.
+    """
+    subspace = training.after_step.state
+    if not isinstance(subspace, Subspace):
+        return parts
+    updates = step // training.job.settings.every
+    new = {"t": updates, "calls": step, "retry_at": None, "failures": 0, "sums": {}}
+    return parts | {"rule": {"ages": {}} | parts.get("rule", {}) | new}
 
 
 def follow_schedule(scheduler: LambdaLR) -> None:

@@ -55,6 +55,8 @@ def resume(out: str | Path, data_dir: str | Path | None = None, epochs: int | No
     if state is not None:
         refuse_changes(folder.path, recipe, state)
     new = recipe if epochs is None else longer.with_epochs(folder, recipe, epochs, state)
+    if state is not None and new != recipe and "recipe" not in state:
+        state = _with_recipe(folder, recipe, state)
     run = _make(folder, new, data_dir)
     run.task.check(folder)
     if state is not None:
@@ -65,12 +67,24 @@ def resume(out: str | Path, data_dir: str | Path | None = None, epochs: int | No
     return run, damaged
 
 
+def _with_recipe(folder: RunFolder, recipe: Recipe, state: dict[str, Any]) -> dict[str, Any]:
+    """A checkpoint of an earlier version, with the recipe that it was trained with, before that changes."""
+    state = state | {"recipe": recipe.to_toml()}
+    if distributed.rank() == 0:
+        with folder.writing():
+            folder.save_checkpoint(state["progress"]["step"], state)
+    return state
+
+
 def _restore(run: Run, state: dict[str, Any]) -> None:
     """Bring the run to where the checkpoint was."""
-    run.progress = checkpoint.restore(run.folder, state, run.method, run.training)
     trained = recipe_of_checkpoint(state)
-    if trained is not None and trained.epochs != run.recipe.epochs:
-        longer.follow_schedule(run.training.scheduler)
+    if trained is None or trained.epochs == run.recipe.epochs:
+        run.progress = checkpoint.restore(run.folder, state, run.method, run.training)
+        return
+    parts = longer.with_stretched_updates(state["parts"], state["progress"]["step"], run.training)
+    run.progress = checkpoint.restore(run.folder, state | {"parts": parts}, run.method, run.training)
+    longer.follow_schedule(run.training.scheduler)
 
 
 def _check_number_of_processes(folder: RunFolder) -> None:
