@@ -5,13 +5,13 @@ BIN := $(VENV)/bin
 ECOSYSTEM := .venv-ecosystem
 NATIVE := $(wildcard hatch_build.py src/ssvi/kernels/native/cpp/*.cpp src/ssvi/kernels/native/cpp/*.h)
 
-.PHONY: demo test test-slow test-ecosystem lint bench sanitize clean
+.PHONY: demo test test-slow test-ecosystem lint bench sanitize fuzz fuzz-models chaos audit clean
 
 demo: $(VENV)/.demo
 	$(BIN)/ssvi demo
 
 test: $(VENV)/.test lint
-	$(BIN)/python -m pytest -m "not slow and not ecosystem"
+	$(BIN)/python -m pytest -m "not slow and not ecosystem" -n auto --dist loadfile
 
 test-slow: $(VENV)/.test
 	$(BIN)/python -m pytest -m slow
@@ -27,6 +27,23 @@ bench: $(VENV)/.test
 # The native kernels under the address and undefined-behaviour sanitizers, over the same test cases.
 sanitize: $(VENV)/.test
 	$(BIN)/python tests/sanitize.py
+
+# A thousand random recipes, data files and damaged run folders; a hundred kills and every write on a full disk.
+fuzz: $(VENV)/.test
+	$(BIN)/python tests/fuzz.py --cases 1000
+
+chaos: $(VENV)/.test
+	$(BIN)/python tests/chaos.py --kills 100
+
+# 10,000 damaged or hostile model files: each is a valid network or one clear line. Some minutes; Linux.
+fuzz-models: $(VENV)/.test
+	$(BIN)/python tests/fuzz_models.py
+
+# Known vulnerabilities of what is installed, and unsafe code of our own. The first needs the network, and fails without it.
+audit: $(VENV)/.test
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[audit]"
+	$(BIN)/bandit --quiet --recursive --configfile pyproject.toml src hatch_build.py
+	$(BIN)/python tests/audit.py
 
 lint: $(VENV)/.test
 	$(BIN)/ruff check .

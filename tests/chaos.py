@@ -27,25 +27,42 @@ READERS = (
 )
 OTHERS = 4
 """Kills of each other command."""
+FULL_DISK = ("ssvi", "ensemble", "aeb", "snr-finetune")
+"""Methods that are trained on a full disk: one network, several, states that are kept, two phases."""
 
 
-def main() -> None:
-    """Every method, the commands that read a run, and those that train several."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--kills", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=0)
-    asked = parser.parse_args()
-    draw, folder = random.Random(asked.seed), Path(tempfile.mkdtemp(prefix="ssvi-chaos-"))
-    of_a_method = max(1, -(-(asked.kills - OTHERS * (len(READERS) + 2)) // len(methods.NAMES)))
-    hits = {}
-    for method in track(methods.NAMES, "trainings"):
-        hits[method] = training(draw, folder / method, method, of_a_method)
+def whole(draw: random.Random, folder: Path, kills: int) -> tuple[dict[str, int], int]:
+    """Every method, the commands that read a run, those that train several; kills of each, and failed writes."""
+    of_a_method = max(1, -(-(kills - OTHERS * (len(READERS) + 2)) // len(methods.NAMES)))
+    hits = {
+        method: training(draw, folder / method, method, of_a_method) for method in track(methods.NAMES, "trainings")
+    }
     for words in READERS:
         shutil.copytree(folder / "ssvi" / "whole", folder / words[0] / "whole")
         hits[words[0]] = reading(draw, folder / words[0], words, OTHERS)
     for name in ("compare", "tune"):
         hits[name] = several(draw, folder / name, name, OTHERS)
-    faults = sum(full_disk(folder / f"full-{method}", method) for method in ("ssvi", "ensemble", "aeb", "snr-finetune"))
+    return hits, sum(full_disk(folder / f"full-{method}", method) for method in track(FULL_DISK, "full disk"))
+
+
+def short(draw: random.Random, folder: Path, kills: int) -> tuple[dict[str, int], int]:
+    """One method, one command that reads its run, and some writes on a full disk."""
+    hits = {"ssvi": training(draw, folder / "ssvi", "ssvi", kills)}
+    shutil.copytree(folder / "ssvi" / "whole", folder / "evaluate" / "whole")
+    hits["evaluate"] = reading(draw, folder / "evaluate", READERS[0], 1)
+    return hits, full_disk(folder / "full", "ssvi", every=3)
+
+
+def main() -> None:
+    """An assertion fails if a file differs."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--kills", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--short", action="store_true", help="one method, one reader, and some writes on a full disk")
+    asked = parser.parse_args()
+    folder = Path(tempfile.mkdtemp(prefix="ssvi-chaos-"))  # it stays if something is found
+    hits, faults = (short if asked.short else whole)(random.Random(asked.seed), folder, asked.kills)
+    shutil.rmtree(folder)
     print(", ".join(f"{name} {count}" for name, count in hits.items()))
     print(f"{sum(hits.values())} kills hit a command in progress; every file is as without them")
     print(f"{faults} writes on a full disk: one clear line each, and the run goes on")

@@ -13,3 +13,12 @@ def dense_kernel():
     """The brute-force twin lives on all positions, so both sides must draw their noise in the same way."""
     with ssvi.kernels.use("dense"):
         yield
+
+
+@pytest.fixture(scope="session", autouse=True)
+def settings_folder(tmp_path_factory):
+    """What the tests trust (`ssvi.training.trusted_code`) is not what the user trusts."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("settings")
+        patch.setenv("SSVI_CONFIG_DIR", str(folder))
+        yield folder

@@ -47,6 +47,8 @@ def main() -> int:
             shutil.rmtree(folder / str(number))
     how = f"{ends['finished']} finished, {ends['refused']} refused, {len(found)} wrong"
     print(f"{asked.cases} cases with seed {asked.seed}: {how}")
+    if not found:
+        shutil.rmtree(folder)
     return int(bool(found))
 
 

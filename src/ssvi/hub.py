@@ -21,6 +21,7 @@ from ssvi.nn.summary import summary
 from ssvi.report import ReportedRun, write_report
 from ssvi.training import model_file
 from ssvi.training.model_header import ModelAbout, ModelFileError
+from ssvi.training.trusted_code import UntrustedCodeError
 
 MODEL, CARD = "model.safetensors", "README.md"
 
@@ -49,7 +50,8 @@ def from_pretrained(name: str | Path, net: nn.Module | None = None, **download: 
     """The network in a folder of `save_pretrained`, or in a repository of the Hub ("owner/name"), in eval mode.
 
     `net` is the plain network that was converted; runs of `ssvi train` do not need it. What else is given (revision,
-    token, cache_dir, ...) goes to `huggingface_hub.snapshot_download`. A file of tensors is read, and no code is run.
+    token, cache_dir, ...) goes to `huggingface_hub.snapshot_download`. A file of tensors is read. Code that it names is run
+    only if you trust that name (`ssvi trust NAME`); else give `net`.
     """
     if Path(name).exists():
         return model_file.load(name, net)
@@ -60,7 +62,7 @@ def from_pretrained(name: str | Path, net: nn.Module | None = None, **download: 
         raise HubError(f"{name} is neither a folder nor can it be had from the Hub: {error}") from error
     try:
         return model_file.load(folder, net)
-    except ModelFileError as error:
+    except (ModelFileError, UntrustedCodeError) as error:
         raise HubError(f"{name} on the Hub: {error}") from error
 
 

@@ -9,9 +9,11 @@ from small_runs import finished
 
 from ssvi.evaluation import FinishedRun
 from ssvi.training import recipe_files
+from ssvi.training.checkpoint_files import newest_checkpoint, save_checkpoint
 from ssvi.training.errors import RunError, RunFolderWarning
 from ssvi.training.recipe_of_run import FILE, SEAL, differences, read_recipe, write_recipe
 from ssvi.training.start import resume, start
+from ssvi.training.trusted_code import UntrustedCodeError
 
 SMALL = recipe_files.load("digits").replace(epochs=2, width=4)
 
@@ -102,3 +104,10 @@ def test_differences_are_of_both_recipes():
     assert changed["method"] == ("ssvi", "deterministic")
     assert changed["prior_sigma"] == (SMALL.values["prior_sigma"], None)
     assert differences(SMALL, SMALL) == {}
+
+
+def test_the_recipe_in_a_checkpoint_of_a_stranger_runs_no_code(folder):
+    state = newest_checkpoint(folder)[0]
+    save_checkpoint(folder, 0, state | {"recipe": 'method = "strange.code"\n'})
+    with pytest.raises(UntrustedCodeError, match=r"the checkpoint names code .*strange\.code"):
+        resume(folder)

@@ -70,6 +70,10 @@ COMMANDS = {
         "ssvi.cli.train:train_command",
         "Train a network by a RECIPE: a name from `ssvi recipes` (default: digits) or the path of a .toml file.",
     ),
+    "trust": (
+        "ssvi.cli.trust:trust_command",
+        "Let run folders and model files name code of yours: a network package.module:function, the module of a method.",
+    ),
     "tune": (
         "ssvi.cli.compare:tune_command",
         "Try the same number of settings for each method, and print the best as tables for the RECIPE.",

@@ -6,7 +6,8 @@ import os
 import shutil
 import sys
 import tarfile
-from collections.abc import Iterable
+import zlib
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -14,6 +15,10 @@ from filelock import FileLock
 
 from ssvi.data.fetch import RETRIES, Retries, fetch, md5_of
 from ssvi.data.split import DataError
+
+MOST_MEMBERS = 10_000
+MOST_UNPACKED = 1 << 33
+"""Bytes of the members of an archive together; CIFAR-10-C has 2.9 GB."""
 
 
 @dataclass(frozen=True)
@@ -96,19 +101,31 @@ def _download(source: Source, folder: Path, retries: Retries) -> None:
             path.unlink()
 
 
+def _checked_members(archive: Path, tar: tarfile.TarFile) -> Iterator[tarfile.TarInfo]:
+    """The members of an archive, each checked before it is unpacked; `filter="data"` refuses paths that lead outside."""
+    unpacked = 0
+    for number, member in enumerate(tar, 1):
+        unpacked += member.size
+        if number > MOST_MEMBERS or unpacked > MOST_UNPACKED:
+            raise DataError(f"{archive} has more than {MOST_MEMBERS:,} members or {MOST_UNPACKED:,} bytes: remove it")
+        if not (member.isfile() or member.isdir()):
+            raise DataError(f"{archive}: {member.name} is neither a file nor a folder: remove the archive")
+        yield member
+
+
 def _unpack(archive: Path, folder: Path) -> None:
     """Unpack beside the destination, then move file by file, so that no file is ever seen half written."""
     unpacked = archive.with_name(f".{archive.name}.unpacking")
     shutil.rmtree(unpacked, ignore_errors=True)  # left by a process that was killed
     try:
         with tarfile.open(archive) as tar:
-            tar.extractall(unpacked, filter="data")
+            tar.extractall(unpacked, _checked_members(archive, tar), filter="data")
         for file in filter(Path.is_file, unpacked.rglob("*")):
             target = folder / file.relative_to(unpacked)
             if not target.exists():
                 target.parent.mkdir(parents=True, exist_ok=True)
                 os.replace(file, target)
-    except tarfile.TarError as error:
+    except (tarfile.TarError, EOFError, zlib.error) as error:
         raise DataError(f"{archive} cannot be unpacked: {error}") from error
     finally:
         shutil.rmtree(unpacked, ignore_errors=True)

@@ -46,7 +46,7 @@ def _text(value: object) -> object:
 @cache
 def style() -> Markup:
     """The style sheet of drawings and tables. It changes only what is inside an element of the class `ssvi`."""
-    return Markup((files("ssvi.plotting") / "style.css").read_text(encoding="utf-8"))
+    return Markup((files("ssvi.plotting") / "style.css").read_text(encoding="utf-8"))  # our own file  # nosec B704
 
 
 def notebook(*content: HasHTML) -> Markup:

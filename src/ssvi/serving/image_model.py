@@ -10,13 +10,11 @@ from PIL import Image
 from torch import Tensor
 
 from ssvi.data.given_images import given_images
+from ssvi.data.readers.folders import FORMATS
 from ssvi.evaluation.loaded_run import LoadedRun
 from ssvi.serving.limits import Limits
 from ssvi.serving.model import Facts, Model
 from ssvi.serving.refused import RefusedError
-
-FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
-"""The files that are read. Pillow knows more, and some of those start other programs."""
 
 
 class ImageAnswer(msgspec.Struct, frozen=True, rename={"guess": "class"}):

@@ -8,25 +8,22 @@ given to `load` again as a plain network.
 
 from __future__ import annotations
 
-import copy
 import json
 from pathlib import Path
 from typing import Any
 
-import torch
 from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as as_safetensors
 from torch import Tensor, nn
 
 from ssvi.data.tables import Preprocessing
 from ssvi.inference.predict import Mixture
-from ssvi.nn import theta_statistics
-from ssvi.nn.convert import to_bnn
-from ssvi.nn.gate_kinds import LogNormalGate, NormalGate
-from ssvi.nn.gates import gates, put
-from ssvi.nn.layers import gaussians, layers, posterior_uses
+from ssvi.nn.gates import gates
+from ssvi.nn.layers import layers, posterior_uses
 from ssvi.nn.posterior import SparseGaussian
 from ssvi.nn.sparse import SparsePosterior
+from ssvi.training.model_building import build
+from ssvi.training.model_checks import fill
 from ssvi.training.model_header import (
     FORMAT,
     OF_A_TABLE,
@@ -34,19 +31,17 @@ from ssvi.training.model_header import (
     ModelAbout,
     ModelFileError,
     StoredPosterior,
-    header_from_json,
+    header_from_text,
     header_to_json,
 )
-from ssvi.training.networks import network_for_images, network_for_rows
+from ssvi.training.model_limits import WRONG, check_head, check_header, damage_named
 from ssvi.training.sealed import EMPTY, Seal, write_whole
-from ssvi.training.stored_parameters import random_parameters, state_key
+from ssvi.training.stored_parameters import state_key
 
 REMEDY = "Name a file of `ssvi.save`, or a run folder of `ssvi train`"
 
 SEAL = Seal(rb'{"__metadata__":{"ssvi":"{\"sha256\": \"', skip=8)
 """The header of a safetensors file begins so, after its length in 8 bytes."""
-
-_GATES = {gate.__name__: gate for gate in (LogNormalGate, NormalGate)}
 
 
 def save(
@@ -79,30 +74,30 @@ def load(path: str | Path, net: nn.Module | None = None) -> nn.Module:
     """
     file = _model_file(Path(path))
     header, tensors = read(file)
-    plain = net if net is not None else _rebuild(file, header)
-    if header.members:
-        plain = Mixture(copy.deepcopy(plain) for _ in range(header.members))
-    ready = _with_posteriors(plain, header.posteriors, tensors)
-    for name, kind in header.gates.items():
-        put(ready.get_submodule(name), _GATES[kind](tensors[f"{name}.gate.alive"].numel()))
-    theta_statistics.make_room(ready, tensors)
-    _fill(ready, tensors, file)
+    with damage_named(file):
+        ready = build(file, header, tensors, net)
+        fill(ready, tensors, file)
     return ready.eval()
 
 
 def read(file: Path) -> tuple[Header, dict[str, Tensor]]:
-    """Header and tensors of a model file."""
+    """Header and tensors of a model file; what it says may be a stranger's, and is within the limits."""
     try:
+        check_head(file)
         if not SEAL.holds_of(file):
             raise ModelFileError(f"{file} is damaged: its SHA-256 does not match. Put back an intact copy")
         with safe_open(file, framework="pt") as archive:
             metadata = archive.metadata() or {}
+            if "ssvi" not in metadata:
+                raise ModelFileError(f"{file} was not written by ssvi. {REMEDY}")
             tensors = {name: archive.get_tensor(name) for name in archive.keys()}  # noqa: SIM118 - not a dict
-    except (SafetensorError, OSError) as error:
+    except (SafetensorError, OSError, *WRONG) as error:
+        if isinstance(error, ModelFileError):
+            raise
         raise ModelFileError(f"{file} is damaged or not a model file: {error}. {REMEDY}") from error
-    if "ssvi" not in metadata:
-        raise ModelFileError(f"{file} was not written by ssvi. {REMEDY}")
-    return header_from_json(file, json.loads(metadata["ssvi"])), tensors
+    header = header_from_text(file, metadata["ssvi"])
+    check_header(file, header, tensors)
+    return header, tensors
 
 
 def _stored(net: nn.Module) -> dict[str, Tensor]:
@@ -145,49 +140,3 @@ def _model_file(path: Path) -> Path:
             "or go on with `ssvi train --resume`"
         )
     return file
-
-
-def _rebuild(file: Path, header: Header) -> nn.Module:
-    """The plain network of the recipe, for images or rows like those of the training."""
-    about, recipe = header.about, header.recipe
-    if recipe is not None and header.table is not None:
-        return network_for_rows(recipe, header.table)
-    if recipe is None or about is None:
-        raise ModelFileError(f"{file} holds a network of your own: pass it as load(path, net=your_plain_network)")
-    return network_for_images(recipe, len(about.classes), about.shape)
-
-
-def _with_posteriors(plain: nn.Module, posteriors: dict[str, StoredPosterior], tensors: dict[str, Tensor]) -> nn.Module:
-    """Convert with the live weights of the file, layer by layer."""
-    if not posteriors:
-        return plain
-    random = random_parameters(plain, posteriors)
-    dense = tuple(name for name, stored in posteriors.items() if stored.s == stored.d)
-    counts = [posteriors[u].s for u, key in random.keys.items() if u not in dense and key in tensors]
-    bnn = to_bnn(
-        plain, 1.0, skip=random.skipped, keep_dense=dense, layers=random.own,
-        allocation=lambda shapes, density: counts, seed=0, **_kind(next(iter(posteriors.values()))),
-    )  # fmt: skip
-    for name, posterior in gaussians(bnn).items():
-        posterior.prior_sigma = posteriors[name].prior_sigma or posterior.prior_sigma  # each layer has its own
-    return bnn
-
-
-def _kind(stored: StoredPosterior) -> dict[str, Any]:
-    """The arguments of `to_bnn` that make such a posterior."""
-    if stored.point:
-        return {"point": True}
-    return {"sigma_map": stored.sigma_map}
-
-
-@torch.no_grad()
-def _fill(ready: nn.Module, tensors: dict[str, Tensor], file: Path) -> None:
-    """Copy the tensors of the file into the network, in place."""
-    state = ready.state_dict()
-    for name, tensor in tensors.items():
-        if name not in state or state[name].shape != tensor.shape:
-            expected = tuple(state[name].shape) if name in state else "nothing of that name"
-            raise ModelFileError(
-                f"{file}: {name} has shape {tuple(tensor.shape)}, the network has {expected}: pass the one that was saved"
-            )
-        state[name].copy_(tensor)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -88,16 +89,21 @@ class Header:
     """What is known of the table that the network was trained on; None for images."""
 
 
-def header_from_json(file: Path, values: dict[str, Any]) -> Header:
+def header_from_text(file: Path, text: str) -> Header:
     """The header of a file, of a format that this version reads."""
-    if values["format"] not in READABLE:
-        formats = ", ".join(map(str, READABLE))
-        raise ModelFileError(
-            f"{file} has format {values['format']}, this version reads {formats}: use the ssvi that wrote it"
-        )
     try:
-        return from_plain(Header, values | {"about": values["about"] or None})
-    except RecordError as error:
+        values = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise ModelFileError(f"{file} is damaged: its header is not JSON: {error}") from error
+    if not isinstance(values, dict):
+        raise ModelFileError(f"{file} is damaged: its header is no JSON object")
+    if values.get("format") not in READABLE:
+        formats = ", ".join(map(str, READABLE))
+        found = str(values.get("format"))[:20]
+        raise ModelFileError(f"{file} has format {found}, this version reads {formats}: use the ssvi that wrote it")
+    try:
+        return from_plain(Header, values | {"about": values.get("about") or None})
+    except (RecordError, RecursionError) as error:
         raise ModelFileError(f"{file} is damaged: its header is {error}") from error
 
 

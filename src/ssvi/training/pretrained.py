@@ -9,6 +9,7 @@ import torch
 from safetensors.torch import load_file
 from torch import Tensor, nn
 
+from ssvi.errors import UserError
 from ssvi.nn.bayes_layer import BayesLayer
 from ssvi.nn.deterministic import mean
 from ssvi.training import model_file
@@ -48,7 +49,7 @@ def _weights(path: Path) -> dict[str, Tensor]:
             return _from_safetensors(path)
         state = torch.load(path, map_location="cpu", weights_only=True)
     except Exception as error:  # a damaged file gives errors of many kinds, and torch advises to load it unsafely
-        why = error if isinstance(error, (OSError, ModelFileError)) else "it is damaged, or holds more than tensors"
+        why = error if isinstance(error, (OSError, UserError)) else "it is damaged, or holds more than tensors"
         raise RecipeError(
             f"pretrained={str(path)!r} cannot be read: {why}. Take a run folder, a model file, .safetensors, or .pt with a "
             "state_dict"

@@ -16,6 +16,7 @@ from typing import Any
 from ssvi import methods
 from ssvi.training.recipe import COMMON, Recipe, RecipeError, fields_of, from_mapping
 from ssvi.training.setting_values import unknown_key
+from ssvi.training.trusted_code import code_in
 
 
 def names() -> dict[str, str]:
@@ -41,18 +42,19 @@ def load(name: str | Path, method: str | None = None) -> Recipe:
 
 def read(path: Path, method: str | None = None) -> Recipe:
     """The recipe in a file."""
-    try:
-        return parse(path.read_text(encoding="utf-8"), str(path), method)
-    except (OSError, UnicodeDecodeError) as error:
-        raise RecipeError(f"{path} cannot be read as text: {error}") from error
+    return parse(_text(path), str(path), method)
+
+
+def code_in_text(text: str, where: str) -> list[str]:
+    """The user's own networks and methods that a recipe names, in its tables too. Nothing is imported."""
+    values = _values(text, where)
+    tables = [value for value in values.values() if isinstance(value, dict)]
+    return [name for part in (values, *tables) for name in code_in(part)]
 
 
 def parse(text: str, where: str, method: str | None = None) -> Recipe:
     """A recipe from TOML, for its own method or for another one."""
-    try:
-        values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        raise RecipeError(f"{where} is not TOML: {error}") from error
+    values = _values(text, where)
     tables = {key: values.pop(key) for key, value in list(values.items()) if isinstance(value, dict)}
     chosen = method or _method_of(values)
     for name, table in tables.items():
@@ -60,6 +62,20 @@ def parse(text: str, where: str, method: str | None = None) -> Recipe:
             raise RecipeError(f"{where}: unknown table [{name}]; a table is for a method: {', '.join(methods.NAMES)}")
         _check_table(name, table)
     return from_mapping(values | {"method": chosen} | tables.get(chosen, {}))
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise RecipeError(f"{path} cannot be read as text: {error}") from error
+
+
+def _values(text: str, where: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
+        raise RecipeError(f"{where} is not TOML: {error}") from error
 
 
 def _method_of(values: Mapping[str, Any]) -> str:

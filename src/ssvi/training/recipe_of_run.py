@@ -14,9 +14,10 @@ from ssvi.training.errors import RunError, RunFolderWarning
 from ssvi.training.model_file import read as read_model
 from ssvi.training.model_header import ModelFileError
 from ssvi.training.recipe import Recipe, RecipeError, from_mapping
-from ssvi.training.recipe_files import parse
+from ssvi.training.recipe_files import code_in_text, parse
 from ssvi.training.run_files import TEXTS
 from ssvi.training.sealed import EMPTY, Seal, write_whole
+from ssvi.training.trusted_code import check_trusted, code_in
 
 FILE = "recipe.toml"
 SEAL = Seal(f"# ssvi recipe, format {TEXTS[-1]}, sha256 ".encode())
@@ -31,10 +32,10 @@ def read_recipe(folder: Path) -> Recipe:
     """The recipe of a run; an error if the file was changed after it was written."""
     content = _content(folder)
     if not SEAL.holds(content):
-        return _unchanged(folder, _parsed(folder, content))
+        return _unchanged(folder, _of_file(folder, content))
     if SEAL.is_on(content) and not content.startswith(SEAL.start):
         raise RunError(f"{folder / FILE} is of another version of ssvi: use the ssvi that wrote it")
-    return _parsed(folder, content)
+    return _of_file(folder, content)
 
 
 def refuse_changes(folder: Path, recipe: Recipe, checkpoint: dict[str, Any]) -> None:
@@ -54,7 +55,7 @@ def refuse_changes(folder: Path, recipe: Recipe, checkpoint: dict[str, Any]) -> 
 
 def recipe_of_checkpoint(checkpoint: dict[str, Any]) -> Recipe | None:
     """The recipe that it was trained with; None in a checkpoint of an earlier version."""
-    return parse(checkpoint["recipe"], "the checkpoint") if "recipe" in checkpoint else None
+    return _parsed(checkpoint["recipe"], "the checkpoint") if "recipe" in checkpoint else None
 
 
 def differences(old: Recipe, new: Recipe) -> dict[str, tuple[object, object]]:
@@ -78,9 +79,15 @@ def _content(folder: Path) -> bytes:
         raise RunError(f"{folder / FILE} cannot be read: {error}") from error
 
 
-def _parsed(folder: Path, content: bytes) -> Recipe:
+def _parsed(text: str, where: str) -> Recipe:
+    """A recipe that may be a stranger's: it names no code that the user does not trust."""
+    check_trusted(where, code_in_text(text, where))
+    return parse(text, where)
+
+
+def _of_file(folder: Path, content: bytes) -> Recipe:
     try:
-        return parse(content.decode(), str(folder / FILE))
+        return _parsed(content.decode(), str(folder / FILE))
     except (RecipeError, UnicodeDecodeError) as error:
         raise RunError(f"{folder}: {FILE} is damaged or of another version of ssvi: {error}") from error
 
@@ -110,6 +117,7 @@ def _trained_with(folder: Path) -> Recipe | None:
         return recipe
     try:
         values = read_model(folder / "model.safetensors")[0].recipe
+        check_trusted(folder / "model.safetensors", code_in(values or {}))
         return None if values is None else from_mapping(values)
     except (ModelFileError, RecipeError):
         return None

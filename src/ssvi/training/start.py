@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,7 @@ from ssvi.training.recipe_paths import with_moved_data, with_whole_paths
 from ssvi.training.run import Run
 from ssvi.training.run_folder import RunError, RunFolder
 from ssvi.training.tasks import Task, task_of
+from ssvi.training.trusted_code import UntrustedCodeError, code_in, trust
 
 
 def start(recipe: Recipe, out: str | Path, data_dir: str | Path | None = None) -> Run:
@@ -38,6 +40,7 @@ def start(recipe: Recipe, out: str | Path, data_dir: str | Path | None = None) -
     if distributed.rank() == 0:
         folder.create(recipe, distributed.ranks())
         run.task.keep(folder)
+        _trust(recipe)
     return run
 
 
@@ -94,6 +97,14 @@ def _check_number_of_processes(folder: RunFolder) -> None:
             f"{folder.path} was trained by {processes} process(es) and there are {distributed.ranks()} now: the noise of "
             f"each is its own, so go on with the same number (torchrun --nproc-per-node {processes} -m ssvi train --resume)"
         )
+
+
+def _trust(recipe: Recipe) -> None:
+    """Who trains with code of her own may open what comes of it."""
+    try:
+        trust(*code_in(recipe.values))
+    except UntrustedCodeError as error:
+        warnings.warn(f"{error}: until then, this run opens only after `ssvi trust`", stacklevel=2)
 
 
 def _make(folder: RunFolder, recipe: Recipe, data_dir: str | Path | None) -> Run:

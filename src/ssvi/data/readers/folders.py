@@ -20,6 +20,12 @@ from ssvi.data.split import DataError, Split
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm"}
 """The files of a folder that are images."""
 
+FORMATS = ("BMP", "GIF", "JPEG", "PNG", "PPM", "TIFF", "WEBP")
+"""The files that are read, whatever their names are. Pillow knows more, and some of those start other programs."""
+
+MOST_PIXELS = 80_000_000
+"""Of one image, 240 MB in colour: a small file can hold a very large image. Pillow warns of larger ones."""
+
 VALIDATION = ("val", "valid", "validation")
 """The names that the folder of the validation images may have."""
 
@@ -64,10 +70,21 @@ def read_images(files: Sequence[Path], fitting: Fitting = AS_THEY_ARE) -> torch.
 def read_image(source: Path | io.BytesIO, fitting: Fitting, name: object) -> NDArray[np.uint8]:
     """The pixels of an image file, (height, width, 1 or 3); `name` is for the error."""
     try:
-        with Image.open(source) as picture:
+        with Image.open(source, formats=FORMATS) as picture:
+            _check_pixels(picture, name)
             return fitting.of_picture(picture, name)
-    except (OSError, ValueError, SyntaxError, Image.DecompressionBombError) as error:
+    except (Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+        raise DataError(f"{name} has more than {MOST_PIXELS:,} pixels: make it smaller") from error
+    except (OSError, ValueError, SyntaxError) as error:
         raise DataError(f"{name} is not a readable image: {error}") from error
+
+
+def _check_pixels(picture: Image.Image, name: object) -> None:
+    """Only the head of the image has been read."""
+    if (pixels := picture.width * picture.height) > MOST_PIXELS:
+        raise DataError(
+            f"{name} is {picture.height} x {picture.width} = {pixels:,} pixels, more than {MOST_PIXELS:,}: make it smaller"
+        )
 
 
 def image_files(paths: Iterable[Path]) -> list[Path]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -11,9 +10,8 @@ import torch
 from numpy.typing import NDArray
 
 from ssvi.data.dataset import DataSet
+from ssvi.data.npz import Array, read_arrays
 from ssvi.data.split import DataError, Split, empty
-
-Array = NDArray[np.generic]
 
 KEYS = {
     "train": (("x", "y"), ("images", "labels"), ("x_train", "y_train"), ("train_images", "train_labels")),
@@ -33,7 +31,7 @@ def read_npz(path: Path) -> DataSet:
     Images are (n, height, width), (n, height, width, channels) or (n, channels, height, width) with 1 or 3 channels:
     integers from 0 to 255 or floats from 0 to 1. Classes are integers from 0, or strings.
     """
-    arrays = _arrays(path)
+    arrays = read_arrays(path)
     pairs = {name: pair for name in KEYS if (pair := _pair(path, arrays, name)) is not None}
     if not pairs:
         raise DataError(f"{path} has no arrays x and y (nor x_test and y_test), but: {', '.join(arrays) or 'nothing'}")
@@ -42,14 +40,6 @@ def read_npz(path: Path) -> DataSet:
     no_images = empty(next(iter(splits.values())))
     train, test = (splits.get(name, no_images) for name in ("train", "test"))
     return DataSet(path.stem, tuple(classes), train, test, splits.get("validation"))
-
-
-def _arrays(path: Path) -> dict[str, Array]:
-    try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            return dict(archive)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise DataError(f"{path} is not a readable .npz of plain arrays: {error}") from error
 
 
 def _pair(path: Path, arrays: Mapping[str, Array], split: str) -> tuple[Array, Array] | None:

@@ -20,6 +20,8 @@ SHAPE = (3, 32, 32)
 """The shape of an image of CIFAR: channels, height, width."""
 BYTES = math.prod(SHAPE)
 """The bytes of its pixels."""
+MOST_BYTES = 1 << 31
+"""Of the images in one file, unpacked; SVHN's largest file has 1.6 GB."""
 
 
 def read_idx(files: Sequence[Path]) -> Split:
@@ -30,16 +32,22 @@ def read_idx(files: Sequence[Path]) -> Split:
 
 def _read_idx_array(file: Path, dimensions: int) -> NDArray[np.uint8]:
     """The array in a file: bytes 0, 0, 8 (for uint8), the number of dimensions, each as big-endian int32, the data."""
+    start = 4 + 4 * dimensions
     try:
-        content = gzip.decompress(file.read_bytes()) if file.suffix == ".gz" else file.read_bytes()
+        with gzip.open(file) if file.suffix == ".gz" else file.open("rb") as stream:
+            head = stream.read(start)
+            shape = [int(side) for side in np.frombuffer(head[4:], ">i4")] if len(head) == start else []
+            size = math.prod(shape)
+            if head[:4] == bytes((0, 0, 8, dimensions)) and shape and min(shape) >= 0 and size <= MOST_BYTES:
+                content = stream.read(size + 1)  # one more than there should be: not what a bomb unpacks to
+                if len(content) == size:
+                    return np.frombuffer(content, np.uint8).reshape(shape)
     except (OSError, EOFError, zlib.error) as error:
         raise DataError(f"{file} cannot be decompressed: {error}. Remove or replace it") from error
-    start = 4 + 4 * dimensions
-    if len(content) >= start and content[:4] == bytes((0, 0, 8, dimensions)):
-        shape = np.frombuffer(content[4:start], ">i4")
-        if len(content) - start == shape.prod(dtype=np.int64):
-            return np.frombuffer(content, np.uint8, offset=start).reshape(shape)
-    raise DataError(f"{file} is not a complete idx file of uint8 with {dimensions} dimensions. Remove or replace it")
+    raise DataError(
+        f"{file} is not a complete idx file of uint8 with {dimensions} dimensions and at most {MOST_BYTES:,} bytes. Remove "
+        "or replace it"
+    )
 
 
 def read_binary(files: Sequence[Path], *, labels: int) -> Split:
@@ -66,12 +74,17 @@ def read_svhn(files: Sequence[Path]) -> Split:
     """A file with images X (32, 32, 3, n) and classes y (n, 1), in which class 10 is the digit 0."""
     (file,) = files
     try:
-        from scipy.io import loadmat
+        from scipy.io import loadmat, whosmat
     except ImportError:
         raise DataError(f"{file} is a MATLAB file, which needs SciPy: pip install 'ssvi[svhn]'") from None
     try:
-        content = loadmat(file)
+        shapes = {name: shape for name, shape, _ in whosmat(file)}
+        if (pixels := math.prod(shapes["X"]) + 8 * math.prod(shapes["y"])) > MOST_BYTES:
+            raise DataError(f"{file} has X and y of {pixels:,} bytes, more than {MOST_BYTES:,}. Replace it")
+        content = loadmat(file, variable_names=("X", "y"))
         images, classes = content["X"], content["y"].ravel()
+    except DataError:
+        raise
     except Exception as error:  # a damaged file can raise anything
         raise DataError(f"{file} does not hold images X and classes y: {error!r}. Replace it") from error
     x = np.ascontiguousarray(images.transpose(3, 2, 0, 1))

@@ -10,13 +10,16 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TextIO
 
 from ssvi.data.split import DataError
 from ssvi.data.tables.limits import check_cells
 from ssvi.data.tables.names import check_names
 
 SEPARATORS = (",", ";", "\t")
+
+MOST_CHARACTERS = 1 << 24
+"""Of one line: a file that is no table may be one line of a gigabyte."""
 
 
 class Lines(Protocol):
@@ -49,13 +52,23 @@ def check_csv(path: Path) -> CSVFacts:
             first = file.readline(1 << 20)
             separator = max(SEPARATORS, key=re.sub('"[^"]*"', "", first).count)  # those in quotes are text
             file.seek(0)
-            return _facts(path, csv.reader(file, delimiter=separator, strict=True), separator)
+            return _facts(path, csv.reader(_short_lines(path, file), delimiter=separator, strict=True), separator)
     except (UnicodeDecodeError, csv.Error) as error:
         raise DataError(
             f"{path} is not CSV in UTF-8: {error}. Save the table as CSV with the encoding UTF-8"
         ) from error
     except OSError as error:
         raise DataError(f"{path} cannot be read: {error}") from error
+
+
+def _short_lines(path: Path, file: TextIO) -> Iterator[str]:
+    """The lines of a file; one that is too long is an error before it is read whole."""
+    number = 0
+    while line := file.readline(MOST_CHARACTERS):
+        number += 1
+        if len(line) == MOST_CHARACTERS:
+            raise DataError(f"{path}, line {number}: it has {MOST_CHARACTERS:,} characters or more. Is this a table?")
+        yield line
 
 
 def _facts(path: Path, lines: Lines, separator: str) -> CSVFacts:

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Collection
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from ssvi.data.npz import read_arrays, shape_in
 from ssvi.data.split import DataError
+from ssvi.data.tables import limits
 from ssvi.data.tables.csv_check import check_csv
 from ssvi.data.tables.extras import extra
 from ssvi.data.tables.limits import check_bytes, check_cells
@@ -34,13 +35,8 @@ def is_table(path: Path) -> bool:
     """Whether a file is a table: by its name, or, of a `.npz` file, because its `x` has two axes. It is not read whole."""
     if path.suffix.lower() != ".npz":
         return path.suffix.lower() in SUFFIXES
-    try:
-        with zipfile.ZipFile(path) as archive, archive.open("x.npy") as x:
-            version = np.lib.format.read_magic(x)
-            read = np.lib.format.read_array_header_1_0 if version == (1, 0) else np.lib.format.read_array_header_2_0
-            return len(read(x)[0]) == 2
-    except (OSError, ValueError, KeyError, zipfile.BadZipFile):
-        return False  # the reader of images says what is wrong with it
+    shape = shape_in(path, "x")
+    return shape is not None and len(shape) == 2  # of a damaged file the reader of images says what is wrong with it
 
 
 def read_table(path: Path, as_text: Collection[str] = ()) -> pl.DataFrame:
@@ -81,7 +77,7 @@ def _read_parquet(path: Path) -> pl.DataFrame:
         names = lazy.collect_schema().names()
         check_cells(path, int(lazy.select(pl.len()).collect().item()), len(names))
         frame = lazy.collect()
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise DataError(f"{path} is not a readable Parquet file: {_first_line(error)}") from error
     check_names(path, names)
     return frame.with_columns(_plain(column) for column in frame)
@@ -89,7 +85,7 @@ def _read_parquet(path: Path) -> pl.DataFrame:
 
 def _read_npz(path: Path) -> pl.DataFrame:
     """`x` (n, columns), optionally `y` (n,) and the names of the columns in `columns`."""
-    pl, arrays = extra("polars"), _arrays(path)
+    pl, arrays = extra("polars"), read_arrays(path, limits.MOST_BYTES)
     if "x" not in arrays or arrays["x"].ndim != 2:
         shape = f"its x has shape {arrays['x'].shape}" if "x" in arrays else f"it has {', '.join(arrays) or 'nothing'}"
         raise DataError(
@@ -107,16 +103,6 @@ def _read_npz(path: Path) -> pl.DataFrame:
     check_names(path, names)
     check_cells(path, len(x), len(names))
     return pl.DataFrame({name: _plain(pl.Series(name, np.ascontiguousarray(v))) for name, v in columns.items()})
-
-
-def _arrays(path: Path) -> dict[str, np.ndarray[Any, np.dtype[Any]]]:
-    try:
-        with zipfile.ZipFile(path) as archive:
-            check_bytes(path, sum(entry.file_size for entry in archive.infolist()))
-        with np.load(path, allow_pickle=False) as arrays:
-            return dict(arrays)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise DataError(f"{path} is not a readable .npz of plain arrays: {error}") from error
 
 
 def _target(path: Path, y: np.ndarray[Any, np.dtype[Any]], rows: int) -> np.ndarray[Any, np.dtype[Any]]:
