@@ -182,11 +182,12 @@ def finish(run: Run) -> Evaluation | NumberEvaluation | None:
 
 
 def _write_end(run: Run, net: nn.Module) -> Evaluation | NumberEvaluation | None:
+    """The model file comes last: with it the run counts as finished."""
     data = run.data
+    evaluation = run.task.evaluate(net, in_order(data, data.test), run.recipe.samples) if len(data.test) else None
     with run.folder.writing():
-        run.task.save(net, run.folder.path / "model.safetensors")
-        evaluation = run.task.evaluate(net, in_order(data, data.test), run.recipe.samples) if len(data.test) else None
         run.folder.write_text("result.json", asdict(evaluation) if evaluation else {})
+        run.task.save(net, run.folder.path / "model.safetensors")
     return evaluation
 
 
