@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 ECOSYSTEM := .venv-ecosystem
 NATIVE := $(wildcard hatch_build.py src/ssvi/kernels/native/cpp/*.cpp src/ssvi/kernels/native/cpp/*.h)
 
-.PHONY: demo test test-slow test-ecosystem lint bench sanitize fuzz fuzz-models chaos audit clean
+.PHONY: demo test test-slow test-ecosystem lint bench sanitize fuzz fuzz-models chaos audit outlines clean
 
 demo: $(VENV)/.demo
 	$(BIN)/ssvi demo
@@ -23,6 +23,11 @@ test-ecosystem: $(ECOSYSTEM)/.test
 # Run it on an idle machine: it measures ratios, and writes docs/performance.md.
 bench: $(VENV)/.test
 	$(BIN)/ssvi bench --write docs/performance.md
+
+# What completion knows of the commands: after a change of their flags.
+outlines: $(VENV)/.test
+	$(BIN)/python -c "from ssvi.cli import COMMANDS, completion, load_command; \
+	completion.OUTLINES.write_text(completion.outlines(map(load_command, COMMANDS)))"
 
 # The native kernels under the address and undefined-behaviour sanitizers, over the same test cases.
 sanitize: $(VENV)/.test

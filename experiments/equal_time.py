@@ -27,6 +27,7 @@ from ssvi.cli.options import data_dir_option, values_of
 from ssvi.cli.progress import bar
 from ssvi.cli.tables import grid, show
 from ssvi.errors import UserError
+from ssvi.signals import exit_code
 from ssvi.training.records import to_plain
 
 BUSY = 0.5
@@ -109,7 +110,7 @@ def train_command(
     how = f"{outcome.interrupted}: saved, the same command goes on; " if outcome.interrupted else ""
     click.echo(f"{how}{done} of {len(runs)} runs are finished", err=True)
     if done < len(runs):
-        sys.exit(130 if outcome.interrupted else 1)
+        sys.exit(exit_code(outcome.interrupted) if outcome.interrupted else 1)
 
 
 @main.command("table")

@@ -1,11 +1,15 @@
 """Small tensors are faster on one thread; tests of threads choose their own number."""
 
+import signal
+
 import pytest
 import torch
 
 import ssvi
 
 torch.set_num_threads(1)
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # `make test &` in a script; the tests send this signal
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture

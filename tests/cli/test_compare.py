@@ -66,7 +66,7 @@ def test_a_signal_lets_the_runs_save(tmp_path):
         time.sleep(0.1)
     process.send_signal(signal.SIGTERM)
     _, said = process.communicate(timeout=60)
-    assert process.returncode == 130
+    assert process.returncode == 143
     assert said == "SIGTERM: saved; 0 of 3 runs are finished, the same command goes on\n"
     assert [run.begun for run in runs] == [True, True, False]
     assert all("go on with" in (run.path / "stderr.log").read_text() for run in runs[:2])

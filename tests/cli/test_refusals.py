@@ -82,3 +82,20 @@ def test_bad_input_is_a_clear_error(words, message, run, tmp_path):
 def test_fewer_than_one_sample_is_a_clear_error(command, run):
     words = (command, run, "x.png") if command == "predict" else (command, run)
     assert "--samples" in run_command(*words, "--samples", 0, code=2)
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("report", "--out", "x.png"), "the page is HTML, so give a name that ends in .html"),
+        (("predict", "x.png", "--threshold", "nan"), "'nan' is not a number"),
+        (("predict", "x.png", "--threshold", "-1"), "-1.0 is not in the range x>=0"),
+        (("predict", "x.png", "--max-error", "nan"), "'nan' is not a number"),
+        (("evaluate", "--level", "nan"), "'nan' is not a number"),
+        (("serve", "--threshold", "nan"), "'nan' is not a number"),
+        (("inspect", "--rate", "nan"), "'nan' is not a number"),
+    ],
+    ids=" ".join,
+)
+def test_values_that_no_flag_means_are_refused(words, message, run):
+    assert message in run_command(words[0], run, *words[1:], code=2)

@@ -81,7 +81,7 @@ def started(folder, *words):
     return process, line.split()[0]
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 0)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_a_signal_ends_the_command_after_what_is_on_its_way(folder, files, number, code):
     process, address = started(folder, "--samples", "2", "--max-wait-ms", "3000", "--max-batch", "1000")
     try:

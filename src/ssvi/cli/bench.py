@@ -11,12 +11,19 @@ from rich.console import Console
 from rich.markdown import Markdown
 
 from ssvi import bench
+from ssvi.cli.completion import Completer
 from ssvi.kernels.native.allocator import tune_malloc
 from ssvi.training.records import dumps
 
 
 @click.command("bench")
-@click.option("--only", default=",".join(bench.TABLES), show_default=True, help="tables to measure")
+@click.option(
+    "--only",
+    default=",".join(bench.TABLES),
+    show_default=True,
+    help="tables to measure",
+    shell_complete=Completer(tuple(bench.TABLES), several=True),
+)
 @click.option("--turns", default=7, show_default=True, help="turns of each side; the median counts")
 @click.option("--threads", default=2, show_default=True, help="CPU threads of both sides")
 @click.option("--json", "as_json", is_flag=True, help="for machines")
@@ -35,8 +42,12 @@ def bench_command(only: str, turns: int, threads: int, as_json: bool, write: Pat
             write.write_text(bench.page(benchmark))
     if as_json:
         click.echo(dumps(benchmark.to_json()))
+        return
+    page, output = bench.page(benchmark), Console()
+    if output.is_terminal:
+        output.print(Markdown(page))
     else:
-        Console().print(Markdown(bench.page(benchmark)))
+        click.echo(page)
 
 
 def _names(only: str) -> tuple[str, ...]:

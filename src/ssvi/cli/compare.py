@@ -13,7 +13,9 @@ import click
 from rich.table import Table
 
 from ssvi import comparison
-from ssvi.cli.options import data_dir_option, json_option, recipe_flags, resolve, values_of
+from ssvi.cli.endings import Interrupted
+from ssvi.cli.help import RecipeCommand
+from ssvi.cli.options import data_dir_option, json_option, method_names, recipe_flags, recipe_names, resolve, values_of
 from ssvi.cli.progress import bar
 from ssvi.cli.tables import grid, show
 from ssvi.comparison import Bars, Context, FailedRun, PlannedRun, RunResult, Tuning
@@ -37,9 +39,9 @@ samples_option = click.option(
 )
 
 
-@click.command("compare")
-@click.argument("recipe")
-@click.option("--methods", metavar="A,B,...", help=f"some of {', '.join(NAMES)} [all]")
+@click.command("compare", cls=RecipeCommand)
+@click.argument("recipe", shell_complete=recipe_names)
+@click.option("--methods", metavar="A,B,...", shell_complete=method_names, help=f"some of {', '.join(NAMES)} [all]")
 @click.option("--densities", metavar="A,B,...", help="for the methods that aim at a density [that of the recipe]")
 @click.option(
     "--seeds", default="0,1,2", show_default=True, metavar="A,B,...", help="train everything once for each seed"
@@ -58,8 +60,8 @@ def compare_command(
     """Train a RECIPE by several methods, densities and seeds, and print the tables of the paper.
 
     Each run has a folder in --out. Finished runs are not trained again, and interrupted ones go on; so after Ctrl-C,
-    give the same command again. The report in --out shows the runs of the first seed side by side. Every flag below
-    --json overrides a setting of the recipe, for all runs.
+    give the same command again. The report in --out shows the runs of the first seed side by side. The
+    flags of settings override the recipe, for all runs.
     """
     jobs, folder = jobs or os.cpu_count() or 1, out or Path("compare") / Path(recipe).stem
     recipes = _recipes(recipe, _methods(methods), flags, jobs)
@@ -75,9 +77,11 @@ def compare_command(
     _exit_if_failed(results)
 
 
-@click.command("tune")
-@click.argument("recipe")
-@click.option("--methods", metavar="A,B,...", help=f"some of {', '.join(tuned_methods())} [all]")
+@click.command("tune", cls=RecipeCommand)
+@click.argument("recipe", shell_complete=recipe_names)
+@click.option(
+    "--methods", metavar="A,B,...", shell_complete=method_names, help=f"some of {', '.join(tuned_methods())} [all]"
+)
 @click.option("--out", type=click.Path(path_type=Path), help="folder of the run folders [tune/RECIPE]")
 @jobs_option
 @data_dir_option
@@ -92,7 +96,7 @@ def tune_command(
 
     The best trial has the lowest NLL on the validation images; the test images have no influence. Where sparsity is an
     outcome and not a setting, only trials that are sparse enough count. Finished runs in --out are not trained again; so
-    after Ctrl-C, give the same command again. Every flag below --json overrides a setting of the recipe, for all runs.
+    after Ctrl-C, give the same command again. The flags of settings override the recipe, for all runs.
     """
     jobs, folder = jobs or os.cpu_count() or 1, out or Path("tune") / Path(recipe).stem
     chosen = [method for method in _methods(methods) if method in tuned_methods()]
@@ -144,10 +148,9 @@ def _train(runs: Sequence[PlannedRun], recipe: str, jobs: int, data_dir: Path | 
         outcome = comparison.train_missing(runs, recipe, jobs, data_dir, bars)
     if outcome.interrupted:
         done = sum(run.folder.finished for run in runs)
-        click.echo(
-            f"{outcome.interrupted}: saved; {done} of {len(runs)} runs are finished, the same command goes on", err=True
+        raise Interrupted(
+            outcome.interrupted, f"saved; {done} of {len(runs)} runs are finished, the same command goes on"
         )
-        sys.exit(130)
     return outcome.failures
 
 

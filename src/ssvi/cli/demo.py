@@ -13,7 +13,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from ssvi.cli.demo_table import demo_table
+from ssvi.cli.endings import Interrupted
 from ssvi.cli.progress import bar
+from ssvi.cli.tables import console
 from ssvi.evaluation import FinishedRun, evaluate_corruption, evaluate_ood, evaluate_run
 from ssvi.evaluation.ood import NOISE, file_name
 from ssvi.report import ReportedRun, write_report
@@ -48,26 +50,26 @@ def demo_command(out: Path, epochs: int) -> None:
     one report.
     """
     torch.set_num_threads(1)  # these layers are too small to share; two threads would mostly wait for each other
-    console, folder = Console(), out / time.strftime("demo-%Y%m%d-%H%M%S")
-    console.print("Training a small convolutional network three times on the 8x8 digits that come with the package.")
-    _train(epochs, folder, console)
+    output, folder = console(), out / time.strftime("demo-%Y%m%d-%H%M%S")
+    output.print("Training a small convolutional network three times on the 8x8 digits that come with the package.")
+    _train(epochs, folder, output)
     runs = [FinishedRun(folder / name) for name in METHODS]
     for run in runs:
         _evaluate(run)
     report = write_report(runs, folder / "report.html")
     title = f"Handwritten digits, {report.runs[0].evaluation.examples} test images, {SAMPLES} samples of theta"
-    console.print(demo_table(title, ("plain training", "dense VI", "SSVI, 95 % sparse"), report.runs))
-    console.print(_ratios(report.runs))
-    console.print(
+    output.print(demo_table(title, ("plain training", "dense VI", "SSVI, 95 % sparse"), report.runs))
+    output.print(_ratios(report.runs))
+    output.print(
         f"Model card: {report.markdown}\nReport: [bold]{report.html.resolve().as_uri()}[/bold] (open it in a browser)",
         soft_wrap=True,
     )
 
 
-def _train(epochs: int, folder: Path, console: Console) -> None:
+def _train(epochs: int, folder: Path, output: Console) -> None:
     """Train each method into its own run folder, as `ssvi train` does."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=console) as progress:
+    with Progress(*columns, console=output, disable=not output.is_terminal) as progress:
         for name, method in METHODS.items():
             run = start(recipe_files.load("digits", method).replace(epochs=epochs), folder / name)
             task = progress.add_task(f"{name}: NLL   -  ", total=epochs)
@@ -77,8 +79,10 @@ def _train(epochs: int, folder: Path, console: Console) -> None:
 
             run.train(on_epoch=on_epoch)
             if run.interrupted:
-                raise SystemExit(f"{run.interrupted}: go on with `ssvi train --resume {folder / name}`")
+                raise Interrupted(run.interrupted, f"saved; go on with: ssvi train --resume {folder / name}")
             finish(run)
+            if not output.is_terminal:
+                output.print(f"{name}: trained")
 
 
 def _evaluate(run: FinishedRun) -> None:

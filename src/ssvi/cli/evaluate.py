@@ -10,10 +10,12 @@ from pathlib import Path
 import click
 from rich.table import Table
 
+from ssvi.cli.completion import Completer
 from ssvi.cli.evaluation_tables import class_tables, number_tables
 from ssvi.cli.options import level_option, max_error_option, open_run, refuse, run_argument, run_options, samples_of
 from ssvi.cli.progress import bar
 from ssvi.cli.tables import grid, show
+from ssvi.data import NAMES
 from ssvi.evaluation import (
     DecisionSettings,
     FinishedRun,
@@ -25,7 +27,7 @@ from ssvi.evaluation import (
     read_costs,
 )
 from ssvi.evaluation.number_results import NumberRunEvaluation
-from ssvi.evaluation.ood import file_name
+from ssvi.evaluation.ood import NOISE, file_name
 from ssvi.evaluation.promises import DEFAULT
 from ssvi.evaluation.results import CorruptionResult, Estimate, OODResult, RunEvaluation
 from ssvi.evaluation.wording import METRIC, RANKING, number
@@ -80,7 +82,7 @@ def _evaluate(
 @click.command("ood")
 @run_argument
 @click.option(
-    "--data", "names", multiple=True, required=True, metavar="NAME",
+    "--data", "names", multiple=True, required=True, metavar="NAME", shell_complete=Completer((*NAMES, NOISE), files=True),
     help="images that belong to none of the classes: the name of a data set, a .npz file, a folder of class folders, or "
     "'noise' (the test images with their pixels shuffled); repeat the flag for several data sets",
 )  # fmt: skip

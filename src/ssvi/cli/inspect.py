@@ -9,7 +9,7 @@ from typing import Any
 import click
 from rich.table import Table
 
-from ssvi.cli.options import json_option, open_run, run_argument
+from ssvi.cli.options import Number, json_option, open_run, run_argument
 from ssvi.cli.tables import grid, show
 from ssvi.evaluation import agreement, layer_rows, wording
 from ssvi.evaluation.layers import TEXTBOOK
@@ -20,9 +20,7 @@ from ssvi.training.records import to_plain
 
 @click.command("inspect")
 @run_argument
-@click.option(
-    "--rate", type=click.FloatRange(0, 1), help="share of live weights that the criteria remove [the recipe's]"
-)
+@click.option("--rate", type=Number(0, 1), help="share of live weights that the criteria remove [the recipe's]")
 @json_option
 def inspect_command(run: Path, rate: float | None, as_json: bool) -> None:
     """Show each layer of RUN after training, and whether the removal criteria choose the same weights."""

@@ -5,11 +5,14 @@ from __future__ import annotations
 import importlib.metadata
 import importlib.util
 from collections.abc import Iterator
+from pathlib import Path
 
 import click
 import torch
 from rich.console import RenderableType
 
+from ssvi.cli.bundle import write_bundle
+from ssvi.cli.completion import run_folders
 from ssvi.cli.options import json_option
 from ssvi.cli.tables import show, two_columns
 from ssvi.data import NAMES, default_folder
@@ -22,10 +25,25 @@ EXTRAS = {"svhn": "scipy", "tensorboard": "tensorboard"}
 
 
 @click.command("doctor")
+@click.argument("run", required=False, type=click.Path(path_type=Path), shell_complete=run_folders)
+@click.option(
+    "--bundle", is_flag=True, help="write an archive for a bug report, without images, weights and paths of yours"
+)
+@click.option("--out", type=click.Path(path_type=Path), help="of --bundle: the archive [ssvi-bundle-TIME.zip]")
 @json_option
-def doctor_command(as_json: bool) -> None:
-    """Tell what this installation has: versions, threads, kernels, and what is missing."""
+def doctor_command(run: Path | None, bundle: bool, out: Path | None, as_json: bool) -> None:
+    """Tell what this installation has: versions, threads, kernels, and what is missing.
+
+    With --bundle, all this and the newest crash files become one archive. RUN adds the recipe, machine.json and
+    metrics.jsonl of a run folder. Paths, your name and that of the machine are replaced; look into it before you send it.
+    """
+    if not bundle and (run is not None or out is not None):
+        raise click.UsageError("RUN and --out are for --bundle: add it, or leave them out")
     rows = findings()
+    if bundle:
+        archive = write_bundle(rows, run, out)
+        show({"bundle": str(archive)}, as_json, lambda: [f"bundle: {archive}"])
+        return
     show(rows, as_json, lambda: [two_columns("ssvi doctor", rows)])
 
 

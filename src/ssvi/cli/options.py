@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Collection
 from dataclasses import Field
 from pathlib import Path
@@ -12,8 +13,11 @@ import torch
 from click.core import ParameterSource
 
 from ssvi import methods
+from ssvi.cli.completion import Completer, run_folders
+from ssvi.data import NAMES
 from ssvi.data.tables import NPZ_TARGET, is_table
 from ssvi.evaluation import FinishedRun
+from ssvi.nn.models import BY_NAME
 from ssvi.training.device import device_of
 from ssvi.training.recipe import COMMON, Recipe, RecipeError, all_fields, fields_of
 from ssvi.training.recipe_files import load, names
@@ -27,8 +31,33 @@ TEST_SHARE = 0.1
 FIELDS = all_fields()
 """The settings of a recipe, each with its default and its help."""
 
+COMPLETERS = {
+    "data": Completer(NAMES, files=True),
+    "test": Completer(files=True),
+    "pretrained": Completer(runs=True, files=True),
+    "model": Completer(tuple(BY_NAME)),
+    "method": Completer(methods.NAMES),
+    "device": Completer(("cpu", "cuda", "mps")),
+}
+"""What completes the values of settings that are not one of a few words."""
+
+recipe_names = Completer(tuple(names()), files=True)
+method_names = Completer(methods.NAMES, several=True)
+
 DEFAULT_RECIPE = "digits"
 TABLE_RECIPE = "table"
+
+
+class Number(click.FloatRange):
+    """A number in a range. Click takes nan for one that is in every range."""
+
+    name = "number"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The number; an error if it is none."""
+        number = super().convert(value, param, ctx)
+        return self.fail(f"{value!r} is not a number.", param, ctx) if math.isnan(number) else number
+
 
 json_option = click.option("--json", "as_json", is_flag=True, help="print JSON, for machines")
 data_dir_option = click.option(
@@ -44,12 +73,12 @@ threads_option = click.option("--threads", type=click.IntRange(min=1), help="CPU
 device_option = click.option(
     "--device", default="cpu", show_default=True, help="where the network runs: cpu, cuda, cuda:1, mps"
 )
-_PROBABILITY = click.FloatRange(0, 1, min_open=True, max_open=True)
+_PROBABILITY = Number(0, 1, min_open=True, max_open=True)
 level_option = click.option(
     "--level", type=_PROBABILITY, default=0.9, show_default=True,
     help="promised share of true classes in the set of an image or row, or of true numbers in the interval of a row",
 )  # fmt: skip
-run_argument = click.argument("run", type=click.Path(path_type=Path))
+run_argument = click.argument("run", type=click.Path(path_type=Path), shell_complete=run_folders)
 
 _RUN_OPTIONS = (samples_option, seed_option, data_dir_option, threads_option, device_option, json_option)
 
@@ -103,28 +132,28 @@ def recipe_flags(without: Collection[str] = ()) -> Decorator:
 
 
 def _flag(name: str) -> Decorator:
-    default, flag, text = FIELDS[name].default, "--" + name.replace("_", "-"), _help(name)
-    if isinstance(default, bool):
-        return click.option(f"{flag}/--no-{flag[2:]}", name, default=None, help=text)
-    if isinstance(default, tuple):
-        return click.option(flag, name, default=None, metavar="A,B,...", help=text)
-    return click.option(flag, name, type=type(default), default=None, help=text)
+    """The flag of a setting. `ssvi.cli.help` shows what it is for a method, and its value in a recipe."""
+    about, flag = FIELDS[name], "--" + name.replace("_", "-")
+    settings: dict[str, Any] = {"default": None, "help": about.metadata["help"]}
+    if isinstance(about.default, bool):
+        return click.option(f"{flag}/--no-{flag[2:]}", name, **settings)
+    kind = None if isinstance(about.default, tuple) else type(about.default)
+    words = _choices(name)
+    completer = COMPLETERS.get(name, Completer(words) if words else None)
+    return click.option(flag, name, type=kind, shell_complete=completer, **settings)
 
 
-def _help(name: str) -> str:
-    """What a setting is, and its default in brackets; where methods differ, what it is for each of them."""
-    users: dict[str, list[str]] = {}
-    for method in () if name in COMMON else methods.NAMES:
-        if (about := fields_of(method).get(name)) is not None:
-            users.setdefault(_with_default(about), []).append(method)
-    if len(users) < 2:
-        return _with_default(FIELDS[name])
-    return "; ".join(f"{text} ({', '.join(names)})" for text, names in users.items())
+def _choices(name: str) -> tuple[str, ...]:
+    """The words that a setting may be, by any method that has it."""
+    rules = [about.metadata["rule"] for about in _declarations(name)]
+    return tuple(dict.fromkeys(word for rule in rules if rule is not None for word in rule.choices))
 
 
-def _with_default(about: Field[Any]) -> str:
-    default = about.default
-    return f"{about.metadata['help']} [{','.join(default) if isinstance(default, tuple) else default}]"
+def _declarations(name: str) -> list[Field[Any]]:
+    """The setting of this name, as each method declares it."""
+    if name in COMMON:
+        return [COMMON[name]]
+    return [known[name] for known in map(fields_of, methods.NAMES) if name in known]
 
 
 def resolve(name: str, given: dict[str, Any], sparsity: float | None = None) -> Recipe:

@@ -10,7 +10,7 @@ import click
 from click.core import ParameterSource
 from rich.table import Table
 
-from ssvi.cli.options import level_option, max_error_option, open_run, run_argument, run_options
+from ssvi.cli.options import Number, level_option, max_error_option, open_run, run_argument, run_options
 from ssvi.cli.predict_table import predict_table
 from ssvi.cli.progress import bar
 from ssvi.cli.tables import grid, show
@@ -26,7 +26,7 @@ from ssvi.training.records import without_defaults
 @click.option(
     "--threshold",
     "limit",
-    type=float,
+    type=Number(min=0),
     help='answer "don\'t know" above this entropy, in nats, or above this standard deviation of a number [chosen on '
     "validation images or rows]",
 )

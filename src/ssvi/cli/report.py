@@ -8,6 +8,7 @@ from pathlib import Path
 
 import click
 
+from ssvi.cli.completion import run_folders
 from ssvi.cli.options import open_run, run_options, samples_of
 from ssvi.cli.progress import bar
 from ssvi.evaluation import FinishedRun
@@ -15,7 +16,9 @@ from ssvi.report import write_report
 
 
 @click.command("report")
-@click.argument("runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path))
+@click.argument(
+    "runs", nargs=-1, required=True, metavar="RUN...", type=click.Path(path_type=Path), shell_complete=run_folders
+)
 @click.option("--out", type=click.Path(path_type=Path), help="the HTML file; the Markdown file is written beside it")
 @run_options
 @click.pass_context
@@ -29,6 +32,8 @@ def report_command(
     none of `ood`, that on noise is. The default of --out is report.html in RUN, and for several runs, or a RUN that is
     read-only, report-A-B.html in the current folder. For a RUN on a table --samples is by default that of the recipe.
     """
+    if out is not None and out.suffix not in ("", ".html"):
+        raise click.BadParameter(f"{out}: the page is HTML, so give a name that ends in .html", param_hint="--out")
     finished = [open_run(path, data_dir, threads, device) for path in runs]
     report = write_report(
         finished, out or _default_target(finished), samples_of(context, finished[0], samples), seed, bar

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 from pathlib import Path
 
 import click
 
 from ssvi.cli.options import (
+    Number,
     data_dir_option,
     device_option,
     open_run,
@@ -23,6 +23,7 @@ from ssvi.evaluation import TableRun
 from ssvi.evaluation.loaded_run import LoadedRun
 from ssvi.serving import ImageModel, Limits, RowModel, parse_bytes, serve
 from ssvi.serving.start import check_installed
+from ssvi.signals import exit_code
 
 
 def _bytes(context: click.Context, parameter: click.Parameter, text: str) -> int:
@@ -34,11 +35,11 @@ def _bytes(context: click.Context, parameter: click.Parameter, text: str) -> int
 @click.option("--host", default="127.0.0.1", show_default=True, help="address to listen on; 0.0.0.0 is all of them")
 @click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0 takes a free one")
 @click.option(
-    "--threshold", type=float,
+    "--threshold", type=Number(min=0),
     help='answer "don\'t know" above this entropy, in nats, or standard deviation of a number [that of `ssvi predict`]',
 )  # fmt: skip
 @click.option(
-    "--level", type=click.FloatRange(0, 1, min_open=True, max_open=True), default=0.9, show_default=True,
+    "--level", type=Number(0, 1, min_open=True, max_open=True), default=0.9, show_default=True,
     help="of a table: the probability of the interval of a number",
 )  # fmt: skip
 @click.option(
@@ -46,7 +47,7 @@ def _bytes(context: click.Context, parameter: click.Parameter, text: str) -> int
     help="images, or rows, that pass through the network at once",
 )  # fmt: skip
 @click.option(
-    "--max-wait-ms", type=float, default=1000 * Limits.max_wait, show_default=True,
+    "--max-wait-ms", type=Number(), default=1000 * Limits.max_wait, show_default=True,
     help="milliseconds that the first image of a batch waits for others",
 )  # fmt: skip
 @click.option("--max-bytes", callback=_bytes, default="10MB", show_default=True, help="largest body of a request")
@@ -55,7 +56,7 @@ def _bytes(context: click.Context, parameter: click.Parameter, text: str) -> int
     help="requests that are held at the same time; more get the status 503",
 )  # fmt: skip
 @click.option(
-    "--timeout", type=float, default=Limits.timeout, show_default=True, help="seconds that a request may take"
+    "--timeout", type=Number(), default=Limits.timeout, show_default=True, help="seconds that a request may take"
 )
 @samples_option
 @seed_option
@@ -86,8 +87,8 @@ def serve_command(
         refuse(context, ("level",), "is for runs on tables, but this one was trained on images")
         model = ImageModel(LoadedRun(finished), samples, seed, threshold, limits.max_pixels)
     ended_by = serve(model, limits, host, port, lambda address: _ready(address, model.facts.line))
-    if ended_by == signal.SIGINT:
-        sys.exit(130)
+    if ended_by is not None:
+        sys.exit(exit_code(ended_by.name))
 
 
 def _ready(address: str, line: str) -> None:

@@ -12,7 +12,7 @@ from rich.text import Text
 
 from ssvi.training.records import to_plain
 
-WIDE = 160
+WIDE = 10_000
 """The width, in characters, of what goes to a pipe or a file: no cell of our tables is folded there."""
 
 
@@ -21,11 +21,18 @@ def show(result: object, as_json: bool, tables: Callable[[], Iterable[Renderable
     if as_json:
         click.echo(json.dumps(result, indent=1, default=to_plain))
         return
-    console = Console()
-    if not console.is_terminal:
-        console = Console(width=WIDE)
+    output = console()
     for table in tables():
-        console.print(table, highlight=False)
+        if isinstance(table, Table) and not output.is_terminal:
+            output.print(table.title or "", highlight=False)  # rich folds a title that is wider than its table
+            table.title = None
+        output.print(table, highlight=False)
+
+
+def console() -> Console:
+    """The terminal; or a pipe or file, in which no line is folded."""
+    output = Console()
+    return output if output.is_terminal else Console(width=WIDE)
 
 
 def grid(title: str, head: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:

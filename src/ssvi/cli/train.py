@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import json
-import sys
 import time
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
 import click
-from rich.console import Console
 
-from ssvi.cli.options import DEFAULT_RECIPE, data_dir_option, recipe_flags, resolve
+from ssvi.cli.completion import run_folders
+from ssvi.cli.endings import Interrupted, go_on
+from ssvi.cli.help import RecipeCommand
+from ssvi.cli.options import DEFAULT_RECIPE, Number, data_dir_option, recipe_flags, recipe_names, resolve
 from ssvi.cli.progress import json_lines, silence, training_bar
-from ssvi.cli.tables import number, two_columns
+from ssvi.cli.tables import number, show, two_columns
 from ssvi.data import DataSet
 from ssvi.evaluation import FinishedRun, threshold
 from ssvi.evaluation.table_answers import table_threshold
@@ -30,12 +31,18 @@ from ssvi.training.start import resume, start
 from ssvi.training.tensorboard import TensorBoard
 
 
-@click.command("train")
-@click.argument("recipe", default=DEFAULT_RECIPE)
+@click.command("train", cls=RecipeCommand)
+@click.argument("recipe", default=DEFAULT_RECIPE, shell_complete=recipe_names)
 @click.option("--out", type=click.Path(path_type=Path), help="run folder [runs/RECIPE-TIME]")
-@click.option("--resume", "resume_from", type=click.Path(path_type=Path), help="go on with the run in this folder")
+@click.option(
+    "--resume",
+    "resume_from",
+    type=click.Path(path_type=Path),
+    shell_complete=run_folders,
+    help="go on with the run in this folder",
+)
 @data_dir_option
-@click.option("--sparsity", type=float, help="another way to say density: 1 - density")
+@click.option("--sparsity", type=Number(), help="another way to say density: 1 - density")
 @click.option(
     "--json", "as_json", is_flag=True, help="print a JSON line for each epoch and for the result, instead of a bar"
 )
@@ -53,8 +60,7 @@ def train_command(
     --fit and --channels say what shape they get. The path of a table (.csv, .tsv, .parquet, or .npz with rows) trains the
     recipe `table`; --target names the column that is predicted.
 
-    Every flag below --tensorboard overrides a setting of the recipe. Ctrl-C finishes the step, saves, and says how to
-    go on.
+    The flags of settings override the recipe. Ctrl-C finishes the step, saves, and says how to go on.
     """
     given = {name: value for name, value in flags.items() if value is not None}
     tune_malloc()
@@ -65,9 +71,10 @@ def train_command(
     if distributed.rank() == 0:
         for line in run.task.lines():
             click.echo(line, err=True)
-    _train(run, as_json, tensorboard)
-    if distributed.rank() == 0:
-        _end(run, data_dir, as_json)
+    with go_on(f"stopped; go on with: ssvi train --resume {run.folder.path}"):
+        _train(run, as_json, tensorboard)
+        if distributed.rank() == 0:
+            _end(run, data_dir, as_json)
     distributed.leave()
 
 
@@ -116,10 +123,9 @@ def _end(run: Run, data_dir: Path | None, as_json: bool) -> None:
     """After a signal, print how to go on; else evaluate the network on the test examples, and print the result."""
     folder = run.folder.path
     if run.interrupted:
-        click.echo(
-            f"{run.interrupted}: saved at step {run.progress.step}; go on with: ssvi train --resume {folder}", err=True
+        raise Interrupted(
+            run.interrupted, f"saved at step {run.progress.step}; go on with: ssvi train --resume {folder}"
         )
-        sys.exit(130)
     evaluation = finish(run)
     _choose_threshold(run, data_dir)
     result = asdict(evaluation) if evaluation else {}
@@ -130,7 +136,7 @@ def _end(run: Run, data_dir: Path | None, as_json: bool) -> None:
         click.echo(f"{folder}: trained; there are no test examples, so nothing was evaluated")
         return
     shown = {name: _shown(value) for name, value in result.items()}
-    Console().print(two_columns(f"test set, {folder}", shown))
+    show(result, False, lambda: [two_columns(f"test set, {folder}", shown)])
 
 
 def _choose_threshold(run: Run, data_dir: Path | None) -> None:

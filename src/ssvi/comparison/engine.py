@@ -13,8 +13,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextC
 
 from ssvi.comparison.grid import PlannedRun
 from ssvi.comparison.processes import Process, failure, start_process
+from ssvi.signals import on_stop_signal
 from ssvi.training.run_lock import FolderLockedError
-from ssvi.training.signals import on_stop_signal
 
 PAUSE = 0.1
 """Seconds between two looks at the runs in progress."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 from ssvi import allocation, criteria
 from ssvi.inference import addition
@@ -27,6 +28,7 @@ from ssvi.nn.supports import MAGNITUDE, RANDOM
 class Descent(Settings):
     """Gradient descent."""
 
+    GROUP: ClassVar[str] = "Optimiser"
     optimizer: str = setting("sgd", "sgd (momentum) or adam", one_of(("sgd", "adam")))
     momentum: float = setting(0.9, "of sgd", share("the velocity that is kept", high_open=True))
     weight_decay: float = setting(0.0, "on everything but sigma; on mu it is a second prior", at_least(0))
@@ -43,6 +45,7 @@ class SpreadDescent(Descent):
 class KeepDense(Settings):
     """Which layers are not made sparse."""
 
+    GROUP: ClassVar[str] = "Network"
     keep_dense: tuple[str, ...] = setting(
         ("first",), "names or patterns of layers kept at density 1; 'first' is the first layer"
     )
@@ -63,6 +66,7 @@ class Support(KeepDense):
 class Conversion(Settings):
     """How `to_bnn` converts a network."""
 
+    GROUP: ClassVar[str] = "Posterior"
     skip: tuple[str, ...] = setting((), "names or patterns of layers that stay deterministic")
     mu_init: str | float = setting(
         default_of(to_bnn, "mu_init"),
@@ -76,6 +80,7 @@ class Conversion(Settings):
 class Allocation(Settings):
     """How the live weights are shared among the layers, and which of a layer's weights live first."""
 
+    GROUP: ClassVar[str] = "Network"
     allocation: str = setting(
         default_of(to_bnn, "allocation"), "uniform or erk: live weights per layer", one_of(allocation.BY_NAME)
     )
@@ -116,6 +121,7 @@ class Posterior(Prior):
 class Bound(Settings):
     """The weight of the KL in the evidence lower bound."""
 
+    GROUP: ClassVar[str] = "Posterior"
     beta_max: float = setting(0.1, "multiplies KL / N after the warm-up", at_least(0))
     warmup: float = setting(0.5, "share of the steps in which beta rises from 0", share("the steps"))
 
@@ -124,6 +130,7 @@ class Bound(Settings):
 class Updates(Settings):
     """When gamma is updated, and how many weights are replaced."""
 
+    GROUP: ClassVar[str] = "Updates of gamma"
     every: int = setting(20, "steps per update of gamma", at_least(1))
     rate: float = setting(0.3, "r_0: share of live weights replaced, falling to 0 as a cosine", share("live weights"))
     until: float = setting(0.75, "share of the steps after which gamma is frozen", share("the steps"))
@@ -170,6 +177,7 @@ class Criteria(Selection):
 class Chain(Settings):
     """A sampler, and the states that it keeps."""
 
+    GROUP: ClassVar[str] = "Posterior"
     members: int = setting(5, "states that a sampler keeps", at_least(1))
     burn_in: float = setting(
         0.5,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 import torch
 from torch import Tensor, nn
@@ -29,6 +29,7 @@ LR: float = default_of(IVON, "lr")
 class NaturalGradients(Prior):
     """A Gaussian posterior, its prior, and its natural gradients."""
 
+    GROUP: ClassVar[str] = "Optimiser"
     h0: float = setting(0.0, "start of the curvature h; 0 takes it from the start of sigma", at_least(0))
     b2: float = setting(
         default_of(IVON, "betas")[1], "share of the curvature kept in a step", share("h", high_open=True)

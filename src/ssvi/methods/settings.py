@@ -10,7 +10,7 @@ import inspect
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field, dataclass, field, fields
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 from ssvi.errors import UserError
 
@@ -20,10 +20,11 @@ class RecipeError(UserError, ValueError):
 
 
 class Rule(NamedTuple):
-    """What a value must satisfy, and the words for it after "must be"."""
+    """What a value must satisfy, the words for it after "must be", and the words that a value may be."""
 
     holds: Callable[[Any], bool]
     must: str
+    choices: tuple[str, ...] = ()
 
 
 def at_least(low: float) -> Rule:
@@ -40,7 +41,7 @@ def share(of: str, *, low_open: bool = False, high_open: bool = False) -> Rule:
 def one_of(names: Iterable[str]) -> Rule:
     """One of these words."""
     known = tuple(names)
-    return Rule(lambda v: v in known, f"one of {', '.join(known)}")
+    return Rule(lambda v: v in known, f"one of {', '.join(known)}", known)
 
 
 def word_or_positive(*words: str, zero: bool = False) -> Rule:
@@ -51,7 +52,7 @@ def word_or_positive(*words: str, zero: bool = False) -> Rule:
         return number in words if isinstance(number, str) else 0 <= number < math.inf and (zero or number > 0)
 
     quoted = ", ".join(map(repr, words))
-    return Rule(holds, f"{quoted} or {'a number, 0 or more' if zero else 'a positive number'}")
+    return Rule(holds, f"{quoted} or {'a number, 0 or more' if zero else 'a positive number'}", words)
 
 
 POSITIVE = Rule(lambda v: 0 < v < math.inf, "positive and finite")
@@ -96,7 +97,12 @@ def same_type(a: Field[Any], b: Field[Any]) -> bool:
 
 @dataclass(frozen=True)
 class Settings:
-    """The settings of a method. This one has none; the groups add theirs."""
+    """The settings of a method. This one has none; the groups add theirs.
+
+    `GROUP` of a group says where `--help` shows its settings. Those that a method declares itself are shown apart.
+    """
+
+    GROUP: ClassVar[str]
 
     def __post_init__(self) -> None:
         check(self)
@@ -105,3 +111,10 @@ class Settings:
 def settings_fields(kind: type[Settings]) -> Mapping[str, Field[Any]]:
     """The fields of a method's settings by name."""
     return {declared.name: declared for declared in fields(kind)}
+
+
+def help_group(kind: type[Settings], name: str) -> str | None:
+    """The group in which `--help` shows a setting: that of the class that declares it; None if the method does itself."""
+    settings = (base for base in kind.__mro__ if issubclass(base, Settings))
+    declaring = next(base for base in settings if name in inspect.get_annotations(base))
+    return None if declaring is kind else declaring.GROUP

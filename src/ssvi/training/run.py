@@ -19,12 +19,12 @@ from ssvi.inference.watch import DivergenceWarning
 from ssvi.methods.base import Method
 from ssvi.methods.job import Training
 from ssvi.nn.fit_batchnorm import fit_batchnorm
+from ssvi.signals import on_stop_signal
 from ssvi.training import checkpoint, epoch_end
 from ssvi.training.epoch_end import TrainingError
 from ssvi.training.progress import EpochLine, Pace, Progress, StepNumbers
 from ssvi.training.recipe import Recipe, RecipeError
 from ssvi.training.run_folder import RunFolder
-from ssvi.training.signals import on_stop_signal
 from ssvi.training.tasks import Task
 
 EVALUATION_BATCH = 500
@@ -80,7 +80,8 @@ class Run:
         self, on_step: Callable[[StepNumbers], None] = ignore, on_epoch: Callable[[EpochLine], None] = ignore
     ) -> None:
         """Train to the end, or until a signal; the state is saved in both cases."""
-        self._lock()
+        if distributed.rank() == 0:
+            self.folder.lock.take()
         with on_stop_signal(self.stop), warnings.catch_warnings():
             warnings.simplefilter("ignore", DivergenceWarning)  # it is an error here, which says the same
             if self.progress.step == 0:
@@ -148,11 +149,6 @@ class Run:
         """A checkpoint from which `resume` goes on bit for bit."""
         return checkpoint.save(self.folder, self.recipe, self.training, self.progress)
 
-    def _lock(self) -> None:
-        """Let no other process write to the folder; of several processes of a run the first one writes."""
-        if distributed.rank() == 0:
-            self.folder.lock.take()
-
     def stop(self, reason: str) -> None:
         """Ask the run to stop after the step in progress."""
         self.interrupted = reason
@@ -165,10 +161,7 @@ class Run:
 
 
 def finish(run: Run) -> Evaluation | NumberEvaluation | None:
-    """Write the model file and result.json; the evaluation is None where there are no examples for testing.
-
-    After that, other processes may write to the folder.
-    """
+    """Write result.json and the model file, and free the folder; None where there are no examples for testing."""
     run.folder.lock.take()
     torch.manual_seed(run.recipe.seed)
     try:

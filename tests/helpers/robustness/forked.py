@@ -16,6 +16,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ssvi.cli.endings import BUG
+
 SECONDS = 100
 MEMORY = 6 * 2**30
 """Bytes that the process may map besides what it has at its start."""
@@ -40,6 +42,8 @@ class Outcome:
             return f"killed by {signal.Signals(-self.code).name}"
         if "Traceback (most recent call last)" in self.err + self.out:
             return "a traceback"
+        if self.code == BUG:
+            return f"a bug: {self.err.strip()}"
         return ""
 
 
