@@ -42,7 +42,7 @@ def test_mistakes_are_a_sentence_and_not_a_traceback(words, message, stopped):
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["train", "--model", "vgg"], "model='vgg' is unknown"),
+        (["train", "--model", "vgg"], "model='vgg' must be one of"),
         (["train", "--model", "nowhere:net"], "cannot be imported"),
         (["train", "--removal", "size"], "removal='size' must be one of"),
         (["train", "--addition", "size"], "addition='size' must be one of"),

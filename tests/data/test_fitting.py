@@ -109,3 +109,16 @@ def test_wrong_arguments_are_named():
         Fitting().of_picture(Image.fromarray(np.zeros((2, 2), np.uint16)), "it")
     with pytest.raises(DataError, match="it has no pixels: it is 0 x 5"):
         Fitting((3, 3)).of_picture(Image.new("L", (5, 0)), "it")
+
+
+def test_images_that_do_not_fit_into_the_memory_are_not_made(monkeypatch, tmp_path):
+    monkeypatch.setattr("ssvi.data.fitting.free_bytes", lambda: 2 * 3 * 20 * 30)
+    images = torch.zeros(3, 1, 4, 4, dtype=torch.uint8)
+    assert Fitting((20, 30)).of_images(images).shape == (3, 1, 20, 30)
+    with pytest.raises(DataError, match=r"3 images of 20 x 31 with 1 channel.* take a smaller size"):
+        Fitting((20, 31)).of_images(images)
+    for i in range(3):
+        (tmp_path / "a").mkdir(exist_ok=True)
+        Image.new("L", (31, 20)).save(tmp_path / "a" / f"{i}.png")
+    with pytest.raises(DataError, match="3 images of 20 x 31"):
+        load(tmp_path)

@@ -7,12 +7,13 @@ from contextlib import contextmanager
 
 import pytest
 from lock_holder import HOLD_LOCK
-from small_runs import finished
+from small_runs import finished, train
 
 from ssvi.evaluation import FinishedRun
 from ssvi.evaluation.thresholds import Threshold
 from ssvi.training import recipe_files
-from ssvi.training.errors import RunFolderWarning
+from ssvi.training.errors import OccupiedError, RunFolderWarning
+from ssvi.training.new_files import nothing_left_behind
 from ssvi.training.run import finish
 from ssvi.training.run_folder import RunFolder
 from ssvi.training.run_lock import FolderLockedError, RunLock
@@ -103,3 +104,17 @@ def test_a_folder_that_is_no_run_gets_no_lock(tmp_path):
     with pytest.raises(RuntimeError, match="not a run folder"):
         resume(tmp_path)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_start_that_comes_too_late_takes_nothing_away_from_the_first(tmp_path):
+    """Both found the folder empty; the other process has made its run before this one gets the lock."""
+    folder = tmp_path / "run"
+
+    def second() -> None:
+        with nothing_left_behind(folder):
+            train(SMALL, folder)  # as the other process does
+            RunFolder(folder).create(SMALL)
+
+    with pytest.raises(OccupiedError, match="holds a run already"):
+        second()
+    assert RunFolder(folder).finished

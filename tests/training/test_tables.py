@@ -119,7 +119,7 @@ WRONG = {
     "augment": ({"augment": "crop"}, "augment='crop' is for images"),
     "size": ({"size": "8"}, "size='8' is for images"),
     "model": ({"model": "lenet"}, "model='lenet' is for images, and the data is a table"),
-    "unknown model": ({"model": "tabel"}, "take one of table, shallow-table"),
+    "unknown model": ({"model": "tabel"}, "model='tabel' must be one of"),
     "likelihood": ({"likelihood": "gamma"}, "likelihood='gamma' must be one of auto, gaussian"),
     "task": ({"task": "ranking"}, "task='ranking' must be one of auto, number, classes"),
     "examples": ({"examples": 1000}, "examples=1000 are more than the 86"),

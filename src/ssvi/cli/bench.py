@@ -13,6 +13,7 @@ from rich.markdown import Markdown
 from ssvi import bench
 from ssvi.cli.completion import Completer
 from ssvi.kernels.native.allocator import tune_malloc
+from ssvi.training.recipe_rules import MOST_THREADS
 from ssvi.training.records import dumps
 
 
@@ -25,7 +26,9 @@ from ssvi.training.records import dumps
     shell_complete=Completer(tuple(bench.TABLES), several=True),
 )
 @click.option("--turns", default=7, show_default=True, help="turns of each side; the median counts")
-@click.option("--threads", default=2, show_default=True, help="CPU threads of both sides")
+@click.option(
+    "--threads", type=click.IntRange(1, MOST_THREADS), default=2, show_default=True, help="CPU threads of both sides"
+)
 @click.option("--json", "as_json", is_flag=True, help="for machines")
 @click.option("--write", type=click.Path(path_type=Path), help="also write the page to this file")
 def bench_command(only: str, turns: int, threads: int, as_json: bool, write: Path | None) -> None:

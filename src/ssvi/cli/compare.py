@@ -144,6 +144,7 @@ def _recipe(name: str, method: str, flags: Mapping[str, object], jobs: int) -> R
 def _train(runs: Sequence[PlannedRun], recipe: str, jobs: int, data_dir: Path | None) -> dict[str, str]:
     """Train the missing runs, with progress bars. Why each run failed, by name; after a signal the command ends here."""
     comparison.refuse_changes(runs)
+    comparison.check_runs(runs, data_dir)
     with Bars(runs) as bars:
         outcome = comparison.train_missing(runs, recipe, jobs, data_dir, bars)
     if outcome.interrupted:

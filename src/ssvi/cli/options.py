@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Callable, Collection
 from dataclasses import Field
 from pathlib import Path
@@ -21,6 +22,7 @@ from ssvi.nn.models import BY_NAME
 from ssvi.training.device import device_of
 from ssvi.training.recipe import COMMON, Recipe, RecipeError, all_fields, fields_of
 from ssvi.training.recipe_files import load, names
+from ssvi.training.recipe_rules import MOST_THREADS
 
 T = TypeVar("T")
 Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
@@ -69,7 +71,7 @@ samples_option = click.option(
 seed_option = click.option(
     "--seed", type=click.IntRange(0, 2**63 - 1), default=0, show_default=True, help="seed of the samples"
 )
-threads_option = click.option("--threads", type=click.IntRange(min=1), help="CPU threads [as in the recipe]")
+threads_option = click.option("--threads", type=click.IntRange(1, MOST_THREADS), help="CPU threads [as in the recipe]")
 device_option = click.option(
     "--device", default="cpu", show_default=True, help="where the network runs: cpu, cuda, cuda:1, mps"
 )
@@ -159,7 +161,7 @@ def _declarations(name: str) -> list[Field[Any]]:
 def resolve(name: str, given: dict[str, Any], sparsity: float | None = None) -> Recipe:
     """The recipe of that name, with the flags that were given; a folder or file of data is trained on by the recipe for
     such data."""
-    if name not in names() and (Path(name).is_dir() or name.endswith(".npz") or is_table(Path(name))):
+    if name not in names() and (os.path.isdir(name) or name.endswith(".npz") or is_table(Path(name))):
         if "data" in given:
             raise RecipeError(f"{name} and --data={given['data']} are both data: give one of them")
         if not is_table(Path(name)):
@@ -172,6 +174,10 @@ def resolve(name: str, given: dict[str, Any], sparsity: float | None = None) -> 
     if sparsity is not None:
         if "density" in given:
             raise RecipeError(f"--density={given['density']} and --sparsity={sparsity}: give one of them, not both")
+        if not 0 <= sparsity < 1:
+            raise RecipeError(f"sparsity={sparsity:g}: give a share from 0 to 1, such as 0.95")
+        if "density" not in fields_of(method := given.get("method") or load(name).method):
+            raise RecipeError(f"method {method!r} does not use 'sparsity': leave it out")
         given = given | {"density": 1 - sparsity}
     lists = {key: tuple(filter(None, given[key].split(","))) for key in given if isinstance(FIELDS[key].default, tuple)}
     return load(name, given.get("method")).replace(**(given | lists))

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from ssvi.cli.completion import run_folders
 from ssvi.cli.endings import Interrupted, go_on
@@ -25,10 +26,10 @@ from ssvi.kernels.native.allocator import tune_malloc
 from ssvi.training.longer import effects
 from ssvi.training.progress import EpochLine
 from ssvi.training.recipe import Recipe, RecipeError
-from ssvi.training.run import Run, finish
+from ssvi.training.run import NO_TEST, Run, finish
 from ssvi.training.run_folder import RunFolder
 from ssvi.training.start import resume, start
-from ssvi.training.tensorboard import TensorBoard
+from ssvi.training.tensorboard import TensorBoard, writer_class
 
 
 @click.command("train", cls=RecipeCommand)
@@ -64,7 +65,10 @@ def train_command(
     """
     given = {name: value for name, value in flags.items() if value is not None}
     tune_malloc()
+    if tensorboard:
+        writer_class()  # an error before the run begins, where it is not installed
     if resume_from is not None:
+        _refuse_beside_resume(out)
         run = _resumed(resume_from, given, sparsity, data_dir)
     else:
         run = _started(resolve(recipe, given, sparsity), out or _new_folder(recipe), data_dir)
@@ -101,6 +105,15 @@ def _resumed(folder: Path, given: dict[str, Any], sparsity: float | None, data_d
     return run
 
 
+def _refuse_beside_resume(out: Path | None) -> None:
+    """A run that goes on has its recipe and its folder."""
+    context = click.get_current_context()
+    named = context.get_parameter_source("recipe") is not ParameterSource.DEFAULT
+    if named or out is not None:
+        what = f"the recipe {context.params['recipe']!r}" if named else f"--out={out}"
+        raise RecipeError(f"--resume goes on with the run's own recipe in its own folder: leave out {what}")
+
+
 def _new_folder(recipe: str) -> Path:
     return Path("runs") / f"{Path(recipe).stem}-{time.strftime('%Y%m%d-%H%M%S')}"
 
@@ -128,12 +141,12 @@ def _end(run: Run, data_dir: Path | None, as_json: bool) -> None:
         )
     evaluation = finish(run)
     _choose_threshold(run, data_dir)
-    result = asdict(evaluation) if evaluation else {}
+    result: dict[str, Any] = asdict(evaluation) if evaluation else dict(NO_TEST)
     if as_json:
         click.echo(json.dumps({"run": str(folder), "result": result}))
         return
-    if not result:
-        click.echo(f"{folder}: trained; there are no test examples, so nothing was evaluated")
+    if evaluation is None:
+        click.echo(f"{folder}: trained; {NO_TEST['reason']}")
         return
     shown = {name: _shown(value) for name, value in result.items()}
     show(result, False, lambda: [two_columns(f"test set, {folder}", shown)])

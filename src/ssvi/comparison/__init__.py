@@ -3,6 +3,7 @@
 grid -> engine (processes) -> results -> rows -> tables -> page; tuning takes the same way with trials in place of seeds.
 """
 
+from ssvi.comparison.check import check_runs
 from ssvi.comparison.engine import Bars, Outcome, train_missing
 from ssvi.comparison.grid import PlannedRun, plan, refuse_changes
 from ssvi.comparison.page import Context, comparison_to_json, section, write_section
@@ -26,6 +27,7 @@ __all__ = [
     "Trial",
     "Tuning",
     "best",
+    "check_runs",
     "comparison_to_json",
     "evaluate_runs",
     "evaluate_trial",

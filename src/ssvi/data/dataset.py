@@ -42,7 +42,10 @@ class DataSet:
         labels = torch.cat([split.y for split in splits.values()])
         if len(labels) and not 0 <= labels.min() <= labels.max() < len(self.classes):
             label_range = f"{labels.min()} to {labels.max()}"
-            raise DataError(f"{self.name} has labels from {label_range}, but classes from 0 to {len(self.classes) - 1}")
+            raise DataError(
+                f"{self.name} has labels from {label_range}, but classes from 0 to {len(self.classes) - 1}: number the "
+                "classes from 0, and name all of them or none"
+            )
         shapes = {name: tuple(split.x.shape[1:]) for name, split in splits.items()}
         for name, shape in shapes.items():
             if shape != shapes["training"]:

@@ -17,6 +17,7 @@ from PIL import Image, ImageOps
 from torch import Tensor
 
 from ssvi.data.split import DataError
+from ssvi.memory import free_bytes, in_gigabytes
 
 Size = tuple[int, int]
 """(height, width)."""
@@ -72,8 +73,9 @@ class Fitting:
         """The same for uint8 images (n, 1 or 3, height, width)."""
         if self.keeps(x.shape[1:]):
             return x
-        channels, size = self.channels or x.shape[1], self.size or x.shape[2:]
-        fitted = np.empty((len(x), *size, channels), np.uint8)
+        channels, (height, width) = self.channels or x.shape[1], self.size or tuple(x.shape[2:])
+        check_room(len(x), height, width, channels)
+        fitted = np.empty((len(x), height, width, channels), np.uint8)
         for i, pixels in enumerate(x.permute(0, 2, 3, 1).numpy()):
             picture = Image.fromarray(np.ascontiguousarray(pixels[:, :, 0] if pixels.shape[2] == 1 else pixels))
             fitted[i] = self.of_picture(picture, f"image {i}")
@@ -88,6 +90,16 @@ class Fitting:
         if self.fit == "pad":
             return _padded(image, target)
         return image.resize(target, Image.Resampling.BILINEAR)
+
+
+def check_room(count: int, height: int, width: int, channels: int) -> None:
+    """Refuse images that would not fit into the memory; they are held as bytes, and copied once into their order."""
+    needed, free = 2 * count * height * width * channels, free_bytes()
+    if needed > free:
+        raise DataError(
+            f"{count:,} images of {height} x {width} with {channels} channel(s) need {in_gigabytes(needed)}, but "
+            f"{in_gigabytes(free)} are free: take a smaller size, for example --size 32 or size=32, or fewer images"
+        )
 
 
 def is_size(text: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import os
 from importlib.resources import as_file, files
 from pathlib import Path
 
@@ -39,20 +40,20 @@ def load(
     and 1 or 3 `channels`. None and 0: as they are.
     """
     fitting = Fitting((size, size) if isinstance(size, int) else size, fit, channels)
-    path = Path(name_or_path).expanduser()
-    if path.is_dir() and name_or_path not in NAMES:
+    path = Path(os.path.expanduser(name_or_path))
+    if os.path.isdir(path) and name_or_path not in NAMES:  # false too for a name that is too long
         return read_folder(path, fitting)
     return _fitted(_load_arrays(name_or_path, data_dir, download, test_only), fitting)
 
 
 def _load_arrays(name_or_path: str | Path, data_dir: str | Path | None, download: bool, test_only: bool) -> DataSet:
     """A data set by name or from a `.npz` file, with the images as they are."""
-    path = Path(name_or_path).expanduser()
+    path = Path(os.path.expanduser(name_or_path))
     if name_or_path == "digits":
         return digits()
     if name_or_path in PUBLISHED:
         return _load_published(str(name_or_path), data_folder(data_dir), download, test_only)
-    if path.is_file():
+    if os.path.isfile(path):
         return read_npz(path)
     near = difflib.get_close_matches(str(name_or_path), NAMES, 1)
     hint = f"did you mean {near[0]}?" if near else f"the names are {', '.join(NAMES)}"

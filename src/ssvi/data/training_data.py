@@ -13,6 +13,10 @@ class TrainingData(Protocol):
     """Examples for training, validation and testing, and how they become the inputs of a network."""
 
     @property
+    def classes(self) -> tuple[str, ...]:
+        """The names of the classes; none where a number is predicted."""
+
+    @property
     def train(self) -> Examples:
         """The examples for training, and for validation where those are a share of them."""
 

@@ -6,6 +6,7 @@ dotted name as `--method` (docs/new-method.md).
 
 from __future__ import annotations
 
+import reprlib
 import sys
 from collections.abc import Collection
 from importlib import import_module
@@ -23,19 +24,27 @@ NAMES = (
 )  # fmt: skip
 """The methods that come with the package, in the order of the tables."""
 
+LONGEST_NAME = 200
+"""Of a module of one's own: its file must have that name."""
+
 
 def get(name: str) -> Method:
     """The method of that name, or the module of your own with that dotted name."""
     if name in NAMES:
         return _module(f"ssvi.methods.{name.replace('-', '_')}")
-    if "." not in name and not _importable(name):
+    dotted = len(name) < LONGEST_NAME and all(part.isidentifier() for part in name.split("."))
+    if not dotted or ("." not in name and not _importable(name)):
         raise RecipeError(
-            f"method={name!r} must be one of {', '.join(NAMES)}, or a module of your own: is its folder on PYTHONPATH?"
+            f"method={reprlib.repr(name)} must be one of {', '.join(NAMES)}, or a module of your own: is its folder on "
+            "PYTHONPATH?"
         )
     try:
         return _module(name)
-    except ImportError as error:
-        raise RecipeError(f"method={name!r} cannot be imported: {error}; is its folder on PYTHONPATH?") from error
+    except RecipeError:
+        raise
+    except (Exception, SystemExit) as error:  # the module is the user's, and may do anything when it is imported
+        said = f"{type(error).__name__}: {error}"
+        raise RecipeError(f"method={name!r} cannot be imported ({said}): is its folder on PYTHONPATH?") from error
 
 
 def about(name: str) -> About:

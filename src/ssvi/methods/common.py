@@ -11,8 +11,10 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from ssvi import schedules
+from ssvi.inference.addition import resolve as resolve_addition
 from ssvi.inference.loss import ELBO
 from ssvi.inference.subspace import Subspace
+from ssvi.inference.subspace_settings import check_counts
 from ssvi.methods.groups import Bound, Descent, KeepDense, Posterior, SpreadDescent, Updates
 from ssvi.methods.job import AfterStep, Job, Loss, PlainNLL, Training, Work
 from ssvi.methods.settings import Settings, word_or_number
@@ -164,6 +166,8 @@ def nothing_after_step(job: Job[Any], net: nn.Module, optimizer: Optimizer, loss
 def update_gamma(job: Job[Updates], net: nn.Module, optimizer: Optimizer, loss: Loss, **criteria: Any) -> AfterStep:
     """Removal and addition of Algorithm 1, every M-th step until gamma is frozen; `criteria` are those of `Subspace`."""
     settings = job.settings
+    check_counts(settings.every, settings.mc_steps, None, None, settings.grace, None)  # also where no update follows
+    resolve_addition(criteria["addition"], settings.mc_steps)
     until = round(settings.until * job.steps)
     if until < settings.every:
         return AfterStep()
@@ -178,11 +182,9 @@ def update_gamma(job: Job[Updates], net: nn.Module, optimizer: Optimizer, loss: 
         return Work(update.count, dense_gradients=settings.mc_steps) if update else Work()
 
     return AfterStep(
-        act,
-        state=subspace,
-        replaces_step=lambda: settings.skip_step and subspace.due,
+        act, state=subspace, replaces_step=lambda: settings.skip_step and subspace.due,
         rate=lambda: subspace.rate(subspace.t - 1) if subspace.t else 0.0,
-    )
+    )  # fmt: skip
 
 
 # ---- trials ----------------------------------------------------------------------------------------------------------

@@ -12,9 +12,9 @@ import torch
 
 from ssvi.methods import common, states
 from ssvi.methods.base import About
-from ssvi.methods.groups import Descent
+from ssvi.methods.groups import MOST_MEMBERS, Descent
 from ssvi.methods.job import Training
-from ssvi.methods.settings import at_least, setting
+from ssvi.methods.settings import setting, whole
 
 ABOUT = About(
     "ensemble", "several dense point estimates", unit="none", aims_at_density=False, keeps_states=True,
@@ -29,7 +29,7 @@ SEED_STRIDE = 1_000_003
 class Settings(Descent):
     """Those of plain training, and the number of networks."""
 
-    members: int = setting(5, "networks of the ensemble", at_least(1))
+    members: int = setting(5, "networks of the ensemble", whole(1, MOST_MEMBERS))
 
 
 def epochs(settings: Settings, epochs: int) -> int:

@@ -16,12 +16,16 @@ from ssvi.methods.settings import (
     one_of,
     setting,
     share,
+    whole,
     word_or_positive,
 )
 from ssvi.nn.convert import to_bnn
 from ssvi.nn.posterior import SIGMA_MAPS
 from ssvi.nn.starts import FAN_IN, NET
 from ssvi.nn.supports import MAGNITUDE, RANDOM
+
+MOST_MEMBERS = 1000
+"""Networks that a run keeps: each is a file, and all of them are evaluated."""
 
 
 @dataclass(frozen=True)
@@ -131,17 +135,17 @@ class Updates(Settings):
     """When gamma is updated, and how many weights are replaced."""
 
     GROUP: ClassVar[str] = "Updates of gamma"
-    every: int = setting(20, "steps per update of gamma", at_least(1))
+    every: int = setting(20, "steps per update of gamma", whole(1))
     rate: float = setting(0.3, "r_0: share of live weights replaced, falling to 0 as a cosine", share("live weights"))
     until: float = setting(0.75, "share of the steps after which gamma is frozen", share("the steps"))
     grace: int = setting(
-        default_of(Subspace, "grace"), "updates of gamma for which a fresh weight is not removed", at_least(0)
+        default_of(Subspace, "grace"), "updates of gamma for which a fresh weight is not removed", whole(0)
     )
     mc_steps: int = setting(
-        default_of(Subspace, "mc_steps"), "K of addition criterion 3: batches that the scores are of", at_least(1)
+        default_of(Subspace, "mc_steps"), "K of addition criterion 3: batches that the scores are of", whole(1)
     )
     candidates: int = setting(
-        0, "for K > 1: positions whose scores are kept between batches, per weight to add; 0 keeps all", at_least(0)
+        0, "for K > 1: positions whose scores are kept between batches, per weight to add; 0 keeps all", whole(0)
     )
     skip_step: bool = setting(False, "no optimiser step on the batch of an update (the authors' code)")
 
@@ -178,7 +182,7 @@ class Chain(Settings):
     """A sampler, and the states that it keeps."""
 
     GROUP: ClassVar[str] = "Posterior"
-    members: int = setting(5, "states that a sampler keeps", at_least(1))
+    members: int = setting(5, "states that a sampler keeps", whole(1, MOST_MEMBERS))
     burn_in: float = setting(
         0.5,
         "share of the epochs in which a sampler's learning rate falls and no state is kept",

@@ -18,7 +18,7 @@ from ssvi.methods import common, states
 from ssvi.methods.base import About
 from ssvi.methods.groups import Chain
 from ssvi.methods.job import AfterStep, Job, Training, Work
-from ssvi.methods.settings import POSITIVE, at_least, default_of, setting
+from ssvi.methods.settings import POSITIVE, at_least, default_of, setting, whole
 from ssvi.schedules import Schedule
 
 ABOUT = About(
@@ -34,7 +34,7 @@ class Settings(Chain):
     lam: float = setting(
         default_of(Masks, "lam"), "lambda of the prior on the number of channels, (lambda log N)^5", at_least(0)
     )
-    every: int = setting(default_of(Masks, "every"), "steps per proposal of a mask", at_least(1))
+    every: int = setting(default_of(Masks, "every"), "steps per proposal of a mask", whole(1))
     prior_sigma: float = setting(default_of(Masks, "prior_scale"), "scale of the Cauchy prior of the weights", POSITIVE)
 
 

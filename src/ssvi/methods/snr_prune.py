@@ -152,12 +152,19 @@ def product(training: Training[Settings]) -> nn.Module:
     return common.with_statistics(training.job, training.net)
 
 
+def checked_dense_names(training: Training[Any]) -> tuple[str, ...]:
+    """`keep_dense`, by the names of layers that the Bayesian network has."""
+    names = common.dense_names(training.job.settings, training.job.fresh())
+    matching(dict(posterior_uses(training.net)), names, "keep_dense", "Bayesian layer")
+    return names
+
+
 def cut(training: Training[Settings]) -> None:
     """Remove the weights with the smallest |mu| / sigma from the network and from the optimiser's state."""
     settings = training.job.settings
     prune(
         training.net, settings.density, scope=settings.prune_scope,
-        dense=common.dense_names(settings, training.job.fresh()), optimizer=training.optimizer,
+        dense=checked_dense_names(training), optimizer=training.optimizer,
     )  # fmt: skip
 
 

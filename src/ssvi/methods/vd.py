@@ -30,7 +30,7 @@ from ssvi.methods.base import About
 from ssvi.methods.groups import Bound, KeepDense, Posterior, SpreadDescent
 from ssvi.methods.job import Training
 from ssvi.methods.settings import default_of, setting
-from ssvi.methods.snr_prune import sparse_gaussians
+from ssvi.methods.snr_prune import checked_dense_names, sparse_gaussians
 from ssvi.nn.layers import gaussians
 from ssvi.nn.posterior import SparseGaussian
 
@@ -93,7 +93,7 @@ end_of_epoch = resume = common.no_event
 def product(training: Training[Settings]) -> nn.Module:
     """The network without the weights that drowned in noise."""
     job, settings = training.job, training.job.settings
-    prune(training.net, settings.threshold, common.dense_names(settings, job.fresh()))
+    prune(training.net, settings.threshold, checked_dense_names(training))
     return common.with_statistics(job, training.net)
 
 

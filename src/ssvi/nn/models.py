@@ -129,28 +129,45 @@ def build(name: str, *, classes: int, channels: int, size: ImageSize, width: int
     make = BY_NAME.get(name) or own_model(name, tuple(BY_NAME))
     size = image_size(*height_and_width(size))
     offered: dict[str, Any] = {"channels": channels, "size": size} | ({"width": width} if width else {})
-    taken = inspect.signature(make).parameters
-    try:
+    if name in BY_NAME:
+        taken = inspect.signature(make).parameters
         return make(classes=classes, **{key: value for key, value in offered.items() if key in taken})
-    except TypeError as error:
-        if isinstance(size, int):
-            raise
-        raise ValueError(
-            f"model={name!r} failed with size={size} ({error}): the images are not square, so it gets (height, width)"
-        ) from error
+    return call_own(name, make, classes, offered)
 
 
 def own_model(name: str, known: tuple[str, ...]) -> Callable[..., nn.Module]:
     """The callable that `package.module:function` names; it must take the number of classes."""
-    module, colon, function = name.partition(":")
+    module, colon, function = name.rpartition(":")
     if not colon:
         raise ValueError(f"model={name!r} is unknown: take one of {', '.join(known)}, or package.module:function")
+    if "/" in module or module.endswith(".py") or not module or not function:
+        raise ValueError(
+            f"model={name!r}: name it as package.module:function, without folders and without .py, and put its folder on "
+            "PYTHONPATH"
+        )
     try:
         make = getattr(importlib.import_module(module), function)
-    except (ImportError, AttributeError) as error:
-        raise ValueError(f"model={name!r} cannot be imported: {error}; is its folder on PYTHONPATH?") from error
+    except (Exception, SystemExit) as error:  # the module is the user's, and may do anything when it is imported
+        said = f"{type(error).__name__}: {error}"
+        raise ValueError(f"model={name!r} cannot be imported ({said}): is its folder on PYTHONPATH?") from error
     _check_takes_classes(name, make)
     return make
+
+
+def call_own(name: str, make: Callable[..., nn.Module], classes: int, offered: dict[str, Any]) -> nn.Module:
+    """The network that one's own function makes of `classes` and of what is offered and among its arguments."""
+    taken = inspect.signature(make).parameters
+    arguments = {"classes": classes} | {key: value for key, value in offered.items() if key in taken}
+    try:
+        net: object = make(**arguments)
+    except Exception as error:  # the function is the user's, and may fail in any way
+        given = ", ".join(f"{key}={value!r}" for key, value in arguments.items())
+        uneven = isinstance(arguments.get("size"), tuple)
+        hint = ": the images are not square, so it gets (height, width)" if uneven else ""
+        raise ValueError(f"model={name!r} failed with {given} ({type(error).__name__}: {error}){hint}") from error
+    if not isinstance(net, nn.Module):
+        raise ValueError(f"model={name!r} returned {type(net).__name__} and not a network (torch.nn.Module)")
+    return net
 
 
 def _check_takes_classes(name: str, make: Any) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import inspect
 from collections.abc import Callable
 
 from torch import nn
 
-from ssvi.nn.models import BY_NAME, own_model
+from ssvi.nn.models import BY_NAME, call_own, own_model
 
 
 def table(*, classes: int, features: int, width: int = 64) -> nn.Sequential:
@@ -35,5 +34,4 @@ def build_for_rows(name: str, *, outputs: int, features: int, width: int = 0) ->
         raise ValueError(f"model={name!r} is for images, and the data is a table: take one of {', '.join(FOR_ROWS)}")
     make = FOR_ROWS.get(name) or own_model(name, (*FOR_ROWS,))
     offered = {"features": features} | ({"width": width} if width else {})
-    taken = inspect.signature(make).parameters
-    return make(classes=outputs, **{key: value for key, value in offered.items() if key in taken})
+    return call_own(name, make, outputs, offered)

@@ -12,16 +12,21 @@ from typing import Any
 from torch.optim.lr_scheduler import LambdaLR
 
 from ssvi import methods
+from ssvi.inference import distributed
 from ssvi.inference.subspace import Subspace
+from ssvi.methods.base import Method
 from ssvi.methods.job import Training
+from ssvi.training import checkpoint
 from ssvi.training.errors import RunError
+from ssvi.training.progress import Progress
 from ssvi.training.recipe import Recipe
+from ssvi.training.recipe_of_run import recipe_of_checkpoint
 from ssvi.training.run_folder import RunFolder
 
 
-def with_epochs(folder: RunFolder, recipe: Recipe, epochs: int, checkpoint: dict[str, Any] | None) -> Recipe:
+def with_epochs(folder: RunFolder, recipe: Recipe, epochs: int, state: dict[str, Any] | None) -> Recipe:
     """The recipe with so many epochs; an error if the method cannot be trained longer, or if more are trained already."""
-    trained = int(checkpoint["progress"]["epoch"]) if checkpoint else 0
+    trained = int(state["progress"]["epoch"]) if state else 0
     if epochs == recipe.epochs:
         return recipe
     if methods.about(recipe.method).fixed_epochs:
@@ -32,6 +37,28 @@ def with_epochs(folder: RunFolder, recipe: Recipe, epochs: int, checkpoint: dict
     if epochs < trained:
         raise RunError(f"--epochs={epochs}: {folder.path} has trained {trained} epochs already. Give {trained} or more")
     return recipe.replace(epochs=epochs)
+
+
+def with_recipe(folder: RunFolder, recipe: Recipe, state: dict[str, Any]) -> dict[str, Any]:
+    """A checkpoint of an earlier version, with the recipe that it was trained with, before that changes."""
+    state = state | {"recipe": recipe.to_toml()}
+    if distributed.rank() == 0:
+        with folder.writing():
+            folder.save_checkpoint(state["progress"]["step"], state)
+    return state
+
+
+def restore(
+    folder: RunFolder, recipe: Recipe, state: dict[str, Any], method: Method, training: Training[Any]
+) -> Progress:
+    """Load a checkpoint, which may be of a recipe with another number of epochs; returns where it is."""
+    trained = recipe_of_checkpoint(state)
+    if trained is None or trained.epochs == recipe.epochs:
+        return checkpoint.restore(folder, state, method, training)
+    parts = with_stretched_updates(state["parts"], state["progress"]["step"], training)
+    progress = checkpoint.restore(folder, state | {"parts": parts}, method, training)
+    follow_schedule(training.scheduler)
+    return progress
 
 
 def with_stretched_updates(parts: dict[str, Any], step: int, training: Training[Any]) -> dict[str, Any]:

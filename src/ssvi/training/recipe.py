@@ -12,30 +12,30 @@ from pathlib import Path
 from typing import Any
 
 from ssvi import methods
-from ssvi.data import FITS, DataSet, augment, is_size, load, parse_size
-from ssvi.data.fitting import LARGEST_SIDE
+from ssvi.data import FITS, DataSet, augment, load, parse_size
 from ssvi.data.tables import TASKS, TableData, load_table
 from ssvi.methods.settings import (
     POSITIVE,
     RecipeError,
-    Rule,
     Settings,
     at_least,
     check,
+    check_value,
     one_of,
     same_type,
     setting,
     settings_fields,
     share,
+    whole,
     word_or_number,
 )
 from ssvi.training.likelihood_names import LIKELIHOODS
+from ssvi.training.recipe_rules import CHANNELS, DATA, DEVICE, MODEL, SAMPLES, SEED, SIZE, THREADS, WIDTH
 from ssvi.training.setting_values import coerced, toml, unknown_key
 from ssvi.training.table_settings import check_kind, is_table, table_request
 
 __all__ = ["Recipe", "RecipeError", "all_fields", "fields_of", "from_mapping", "toml"]
 
-SIZES = f"empty, N or HxW (height x width), from 1 to {LARGEST_SIDE} pixels"
 AUGMENTATIONS = {"none": None, "crop": augment.crop, "crop-flip": augment.crop_flip}
 
 
@@ -44,7 +44,9 @@ class Recipe:
     """The settings of one run: those that all methods have, and those of its method."""
 
     data: str = setting(
-        "digits", "data set: a name (`ssvi recipes` lists them), a .npz file, a folder of class folders, or a table"
+        "digits",
+        "data set: a name (`ssvi recipes` lists them), a .npz file, a folder of class folders, or a table",
+        DATA,
     )
     target: str = setting("", "of a table: the column that is predicted")
     task: str = setting("auto", "of a table: 'number', 'classes' or 'auto': texts are classes", one_of(TASKS))
@@ -60,39 +62,36 @@ class Recipe:
     validation: float = setting(
         0.1, "share of the training set kept for validation", share("the images", high_open=True)
     )
-    examples: int = setting(0, "training examples used, the same share of every class; 0: all of them", at_least(0))
-    size: str = setting(
-        "", "size that the images get: N or HxW, height x width; empty: as they are", Rule(is_size, SIZES)
-    )
+    examples: int = setting(0, "training examples used, the same share of every class; 0: all of them", whole(0))
+    size: str = setting("", "size that the images get: N or HxW, height x width; empty: as they are", SIZE)
     fit: str = setting("resize", "how they get it: 'resize' stretches, 'crop' and 'pad' keep proportions", one_of(FITS))
-    channels: int = setting(0, "1: grey, 3: colour, 0: as the images are", Rule(lambda v: v in (0, 1, 3), "0, 1 or 3"))
+    channels: int = setting(0, "1: grey, 3: colour, 0: as the images are", CHANNELS)
     augment: str = setting("none", "'none', 'crop-flip' or 'crop'", one_of(AUGMENTATIONS))
     model: str = setting(
         "lenet",
         "mlp, lenet, resnet18, resnet20; for tables table, shallow-table; or your own as package.module:function",
+        MODEL,
     )
-    width: int = setting(0, "width of the network; 0 is its usual one", at_least(0))
+    width: int = setting(0, "width of the network; 0 is its usual one", WIDTH)
     pretrained: str = setting("", "trained weights to start from: a run folder, a model file, .safetensors or .pt")
     method: str = setting("ssvi", f"{', '.join(methods.NAMES)}, or a module of your own")
-    epochs: int = setting(80, "passes over the training set", at_least(1))
-    batch_size: int = setting(64, "examples per step", at_least(1))
+    epochs: int = setting(80, "passes over the training set", whole(1))
+    batch_size: int = setting(64, "examples per step", whole(1))
     lr: float = setting(methods.about("ssvi").lr, "learning rate, if not that of the method", POSITIVE)
     per_epoch: bool = setting(False, "change the learning rate and beta once per epoch and not every step")
     clip: float = setting(
         0.0, "largest norm of the gradients of a step, by natural gradients of the biases alone; 0: any", at_least(0)
     )
-    samples: int = setting(5, "samples of theta in the final evaluation", at_least(1))
+    samples: int = setting(5, "samples of theta in the final evaluation", SAMPLES)
     batchnorm_batches: int = setting(
         8,
         "training batches for BatchNorm's statistics of each theta, computed at the end; 0: its running ones",
-        at_least(0),
+        whole(0),
     )
-    seed: int = setting(0, "of everything random", Rule(lambda v: 0 <= v < 2**63, "0 or more, and below 2^63"))
-    device: str = setting("cpu", "where the network is trained: cpu, cuda, cuda:1, mps")
-    threads: int = setting(0, "CPU threads; 0 leaves torch's choice", at_least(0))
-    checkpoint_steps: int = setting(
-        0, "a checkpoint every so many steps besides that of each epoch; 0: none", at_least(0)
-    )
+    seed: int = setting(0, "of everything random", SEED)
+    device: str = setting("cpu", "where the network is trained: cpu, cuda, cuda:1, mps", DEVICE)
+    threads: int = setting(0, "CPU threads; 0 leaves torch's choice", THREADS)
+    checkpoint_steps: int = setting(0, "a checkpoint every so many steps besides that of each epoch; 0: none", whole(0))
     settings: Settings = dataclasses.field(default_factory=methods.get("ssvi").Settings)
 
     def __post_init__(self) -> None:
@@ -134,7 +133,7 @@ class Recipe:
     def replace(self, **changes: Any) -> Recipe:
         """The same with some settings changed. Another method takes over the values of the settings that it shares: those
         of the same name and type."""
-        method = changes.get("method", self.method)
+        method = str(changes.get("method", self.method))
         own, known = fields_of(self.method), fields_of(method)
         for key in changes:
             if key not in known:
@@ -168,13 +167,17 @@ def all_fields() -> dict[str, Field[Any]]:
 
 
 def from_mapping(values: Mapping[str, Any]) -> Recipe:
-    """A recipe from names and values. Those not given have their defaults; those of other methods are ignored."""
+    """A recipe from names and values. Those not given have their defaults; those of other methods are checked alone."""
     method = str(values.get("method", COMMON["method"].default))
-    known, elsewhere = fields_of(method), all_fields()
+    values, known = _current(values), fields_of(method)
+    everywhere = all_fields() | known
     for key in values:
-        if key not in known and key not in elsewhere:
-            raise unknown_key(key, known | elsewhere)
-    given = {key: coerced(key, value, known[key]) for key, value in _current(values).items() if key in known}
+        if key not in everywhere:
+            raise unknown_key(key, everywhere)
+    typed = {key: coerced(key, value, everywhere[key]) for key, value in values.items()}
+    for key, value in typed.items():
+        check_value(everywhere[key], value)  # also where another method has the setting: a mistake is a mistake
+    given = {key: value for key, value in typed.items() if key in known}
     own = {key: value for key, value in given.items() if key not in COMMON}
     common = {"lr": methods.about(method).lr} | {key: value for key, value in given.items() if key in COMMON}
     return Recipe(**common, settings=methods.get(method).Settings(**own))

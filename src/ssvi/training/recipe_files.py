@@ -6,6 +6,7 @@ method alone.
 
 from __future__ import annotations
 
+import os
 import tomllib
 from collections.abc import Mapping
 from difflib import get_close_matches
@@ -14,8 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from ssvi import methods
+from ssvi.methods.settings import check_value
 from ssvi.training.recipe import COMMON, Recipe, RecipeError, fields_of, from_mapping
-from ssvi.training.setting_values import unknown_key
+from ssvi.training.setting_values import coerced, unknown_key
 from ssvi.training.trusted_code import code_in
 
 
@@ -27,11 +29,10 @@ def names() -> dict[str, str]:
 
 def load(name: str | Path, method: str | None = None) -> Recipe:
     """The recipe of that name, or in that file; for a method that is not the recipe's own, with its table there."""
-    packaged = files("ssvi") / "recipes" / f"{name}.toml"
-    if packaged.is_file():
-        return parse(packaged.read_text(), str(name), method)
+    if str(name) in names():
+        return parse((files("ssvi") / "recipes" / f"{name}.toml").read_text(), str(name), method)
     path = Path(name)
-    if not path.is_file():
+    if not os.path.isfile(path):  # false too for a name that is too long for a file
         near = get_close_matches(str(name), names(), 1)
         hint = (
             f"did you mean {near[0]!r}?" if near else f"take one of {', '.join(names())}, or the path of a .toml file"
@@ -55,6 +56,8 @@ def code_in_text(text: str, where: str) -> list[str]:
 def parse(text: str, where: str, method: str | None = None) -> Recipe:
     """A recipe from TOML, for its own method or for another one."""
     values = _values(text, where)
+    if not values:
+        raise RecipeError(f'{where} is empty: a recipe has at least one setting, such as data = "digits"')
     tables = {key: values.pop(key) for key, value in list(values.items()) if isinstance(value, dict)}
     chosen = method or _method_of(values)
     for name, table in tables.items():
@@ -74,7 +77,7 @@ def _text(path: Path) -> str:
 def _values(text: str, where: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:  # not only TOMLDecodeError: a number may have too many digits
         raise RecipeError(f"{where} is not TOML: {error}") from error
 
 
@@ -86,8 +89,12 @@ def _method_of(values: Mapping[str, Any]) -> str:
 
 
 def _check_table(name: str, table: Mapping[str, Any]) -> None:
-    """A table is for a method, and holds settings of that method alone."""
+    """A table is for a method, and holds settings of that method alone, with values that it can have."""
     known = fields_of(name)
-    for key in table:
+    for key, value in table.items():
         if key not in known:
             raise unknown_key(key, known, f" in the table [{name}]")
+        try:
+            check_value(known[key], coerced(key, value, known[key]))
+        except RecipeError as error:
+            raise RecipeError(f"table [{name}]: {error}") from error

@@ -30,6 +30,9 @@ from ssvi.training.tasks import Task
 EVALUATION_BATCH = 500
 """Images that pass through the network at once when it is evaluated."""
 
+NO_TEST = {"examples": 0, "reason": "there are no test examples, so nothing was evaluated"}
+"""The result of a run without test examples."""
+
 THETAS = 20
 """BatchNorm has statistics for so many thetas at least, so that evaluations may ask for more samples than the run."""
 
@@ -169,18 +172,17 @@ def finish(run: Run) -> Evaluation | NumberEvaluation | None:
     except ValueError as error:  # a density or threshold that leaves nothing of a layer
         raise RecipeError(str(error)) from error
     _fit_batchnorm(run, net)
-    evaluation = _write_end(run, net)
-    run.folder.lock.free()
-    return evaluation
+    return _write_end(run, net)
 
 
 def _write_end(run: Run, net: nn.Module) -> Evaluation | NumberEvaluation | None:
     """The model file comes last: with it the run counts as finished."""
-    data = run.data
-    evaluation = run.task.evaluate(net, in_order(data, data.test), run.recipe.samples) if len(data.test) else None
+    batches = in_order(run.data, run.data.test)
+    evaluation = run.task.evaluate(net, batches, run.recipe.samples) if len(batches.split) else None
     with run.folder.writing():
-        run.folder.write_text("result.json", asdict(evaluation) if evaluation else {})
+        run.folder.write_text("result.json", asdict(evaluation) if evaluation else NO_TEST)
         run.task.save(net, run.folder.path / "model.safetensors")
+    run.folder.lock.free()
     return evaluation
 
 

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from ssvi.training import checkpoint_files, run_files
+from ssvi.training.errors import OccupiedError
 from ssvi.training.errors import RunError as RunError
 from ssvi.training.machine import Origin, origin
 from ssvi.training.progress import EpochLine
@@ -56,7 +57,7 @@ class RunFolder:
     def refuse_a_second_run(self) -> None:
         """An error if the folder holds a run already."""
         if (self.path / "recipe.toml").exists():
-            raise RunError(
+            raise OccupiedError(
                 f"{self.path} holds a run already: go on with `ssvi train --resume {self.path}`, "
                 "or choose another folder with --out"
             )
@@ -93,8 +94,8 @@ class RunFolder:
         return (self.path / "model.safetensors").is_file()
 
     @property
-    def result(self) -> dict[str, float]:
-        """Its numbers on the test set; none where there are no examples for testing."""
+    def result(self) -> dict[str, Any]:
+        """Its numbers on the test set; where there are no examples for testing, the reason."""
         values = read_json(self.path / "result.json", TEXTS)
         return {name: value for name, value in values.items() if name != "format"}
 

@@ -15,13 +15,13 @@ from pathlib import Path
 
 from filelock import FileLock, Timeout
 
-from ssvi.training.errors import RunError
+from ssvi.training.errors import OccupiedError, RunError
 
 SHORT = 0.5
 """Seconds to wait for the lock: a result is written in less, a training takes longer."""
 
 
-class FolderLockedError(RunError):
+class FolderLockedError(OccupiedError):
     """Another process writes to the folder."""
 
 

@@ -7,14 +7,14 @@ from dataclasses import Field
 from difflib import get_close_matches
 from typing import Any
 
-from ssvi.methods.settings import RecipeError, takes_words_and_numbers, word_or_number
+from ssvi.methods.settings import RecipeError, takes_words_and_numbers, word_or_number, wrong_type
 
 
 def coerced(key: str, value: Any, about: Field[Any]) -> Any:
     """The value in the type of its field: 1 and "1" are accepted as a float, "1" is not accepted as an int."""
     kind = type(about.default)
-    if kind is tuple and isinstance(value, (list, tuple)):
-        return tuple(str(item) for item in value)
+    if kind is tuple and isinstance(value, list):
+        return tuple(value)
     if takes_words_and_numbers(about) and type(value) in (str, int, float):
         return word_or_number(value)
     if kind is float and type(value) in (str, int):
@@ -22,7 +22,7 @@ def coerced(key: str, value: Any, about: Field[Any]) -> Any:
     if kind is str and type(value) in (int, float):
         return str(value)
     if type(value) is not kind:
-        raise RecipeError(f"{key}={value!r} must be of type {kind.__name__}")
+        raise wrong_type(about, value)
     return value
 
 

@@ -15,14 +15,18 @@ from ssvi.data import Batches, Examples, TrainingData
 from ssvi.inference import distributed
 from ssvi.methods.base import begin
 from ssvi.methods.job import Job
-from ssvi.training import checkpoint, epoch_end, longer
+from ssvi.training import epoch_end, longer
 from ssvi.training.checkpoint import StateFolder
 from ssvi.training.device import device_of
+from ssvi.training.examples_check import check_examples
+from ssvi.training.first_step import try_first_step
 from ssvi.training.likelihood_names import mean_nll
+from ssvi.training.network_size import check_network_size
+from ssvi.training.new_files import nothing_left_behind
 from ssvi.training.pretrained import start_from
 from ssvi.training.progress import Progress
 from ssvi.training.recipe import AUGMENTATIONS, Recipe, RecipeError
-from ssvi.training.recipe_of_run import recipe_of_checkpoint, refuse_changes
+from ssvi.training.recipe_of_run import refuse_changes
 from ssvi.training.recipe_paths import with_moved_data, with_whole_paths
 from ssvi.training.run import Run
 from ssvi.training.run_folder import RunError, RunFolder
@@ -31,17 +35,41 @@ from ssvi.training.trusted_code import UntrustedCodeError, code_in, trust
 
 
 def start(recipe: Recipe, out: str | Path, data_dir: str | Path | None = None) -> Run:
-    """A new run in the folder `out`."""
-    _check_processes(recipe)
+    """A new run in the folder `out`, which is made when everything has been checked; an error leaves nothing behind."""
     recipe = with_whole_paths(with_moved_data(recipe, data_dir))
     folder = RunFolder(out)
-    folder.refuse_a_second_run()
-    run = _make(folder, recipe, data_dir)
+    try:
+        folder.refuse_a_second_run()
+    except OSError as error:  # a name that is too long, a folder that may not be looked into
+        raise RunError(f"{out} cannot be used: {error.strerror}. Choose another folder with --out") from error
+    task = _checked_task(folder, recipe, data_dir)
+    run = _begin(folder, recipe, task)
     if distributed.rank() == 0:
-        folder.create(recipe, distributed.ranks())
-        run.task.keep(folder)
-        _trust(recipe)
+        with nothing_left_behind(folder.path):
+            folder.create(recipe, distributed.ranks())
+            run.task.keep(folder)
+            _trust(recipe)
     return run
+
+
+def check(recipe: Recipe, data_dir: str | Path | None = None) -> None:
+    """Everything that `start` looks at before it makes a folder. Nothing is written, and torch stays as it was."""
+    threads = torch.get_num_threads()
+    try:
+        with torch.random.fork_rng():
+            _checked_task(RunFolder("."), with_whole_paths(with_moved_data(recipe, data_dir)), data_dir)
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _checked_task(folder: RunFolder, recipe: Recipe, data_dir: str | Path | None) -> Task:
+    """The data of a recipe with which a run can be trained: one batch has passed."""
+    _check_processes(recipe)
+    task = _task(recipe, data_dir)
+    check_examples(recipe, task.data, _splits(recipe, task.data)[0])
+    check_network_size(recipe, task)
+    try_first_step(_begin(folder, recipe, task))  # thrown away: the run that counts sets the seeds anew
+    return task
 
 
 def resume(out: str | Path, data_dir: str | Path | None = None, epochs: int | None = None) -> tuple[Run, list[str]]:
@@ -59,35 +87,15 @@ def resume(out: str | Path, data_dir: str | Path | None = None, epochs: int | No
         refuse_changes(folder.path, recipe, state)
     new = recipe if epochs is None else longer.with_epochs(folder, recipe, epochs, state)
     if state is not None and new != recipe and "recipe" not in state:
-        state = _with_recipe(folder, recipe, state)
+        state = longer.with_recipe(folder, recipe, state)
     run = _make(folder, new, data_dir)
     run.task.check(folder)
     if state is not None:
-        _restore(run, state)
+        run.progress = longer.restore(folder, new, state, run.method, run.training)
     if new != recipe and distributed.rank() == 0:
         with folder.writing():
             folder.take_recipe(new)
     return run, damaged
-
-
-def _with_recipe(folder: RunFolder, recipe: Recipe, state: dict[str, Any]) -> dict[str, Any]:
-    """A checkpoint of an earlier version, with the recipe that it was trained with, before that changes."""
-    state = state | {"recipe": recipe.to_toml()}
-    if distributed.rank() == 0:
-        with folder.writing():
-            folder.save_checkpoint(state["progress"]["step"], state)
-    return state
-
-
-def _restore(run: Run, state: dict[str, Any]) -> None:
-    """Bring the run to where the checkpoint was."""
-    trained = recipe_of_checkpoint(state)
-    if trained is None or trained.epochs == run.recipe.epochs:
-        run.progress = checkpoint.restore(run.folder, state, run.method, run.training)
-        return
-    parts = longer.with_stretched_updates(state["parts"], state["progress"]["step"], run.training)
-    run.progress = checkpoint.restore(run.folder, state | {"parts": parts}, run.method, run.training)
-    longer.follow_schedule(run.training.scheduler)
 
 
 def _check_number_of_processes(folder: RunFolder) -> None:
@@ -108,11 +116,21 @@ def _trust(recipe: Recipe) -> None:
 
 
 def _make(folder: RunFolder, recipe: Recipe, data_dir: str | Path | None) -> Run:
-    """The run at its beginning. The order of the random draws is part of the format of a run."""
-    device = device_of(recipe.device)
+    """The run at its beginning."""
+    return _begin(folder, recipe, _task(recipe, data_dir))
+
+
+def _task(recipe: Recipe, data_dir: str | Path | None) -> Task:
+    """The data; and the device and the threads, which are asked for first, because they take less time to be refused."""
+    device_of(recipe.device)
     if recipe.threads:
         torch.set_num_threads(recipe.threads)
-    task = task_of(recipe, data_dir)
+    return task_of(recipe, data_dir)
+
+
+def _begin(folder: RunFolder, recipe: Recipe, task: Task) -> Run:
+    """The run at its beginning. The order of the random draws is part of the format of a run."""
+    device = device_of(recipe.device)
     torch.manual_seed(recipe.seed)
     train, validation = _splits(recipe, task.data)
     batches = _batches(recipe, task.data, train)

@@ -3,21 +3,30 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from ssvi.training.progress import EpochLine
 from ssvi.training.recipe import RecipeError
 from ssvi.training.records import to_plain
+
+if TYPE_CHECKING:
+    from torch.utils.tensorboard import SummaryWriter
+
+
+def writer_class() -> type[SummaryWriter]:
+    """What writes for TensorBoard; an error where it is not installed."""
+    try:
+        from torch.utils.tensorboard import SummaryWriter
+    except ImportError as error:
+        raise RecipeError("--tensorboard needs TensorBoard: pip install 'ssvi[tensorboard]'") from error
+    return SummaryWriter
 
 
 class TensorBoard:
     """Writes the numbers of each epoch to RUN/tensorboard."""
 
     def __init__(self, run_folder: Path) -> None:
-        try:
-            from torch.utils.tensorboard import SummaryWriter
-        except ImportError as error:
-            raise RecipeError("--tensorboard needs TensorBoard: pip install 'ssvi[tensorboard]'") from error
-        self.writer = SummaryWriter(run_folder / "tensorboard")
+        self.writer = writer_class()(run_folder / "tensorboard")
 
     def epoch(self, line: EpochLine) -> None:
         """One point on each curve."""

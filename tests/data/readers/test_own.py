@@ -75,7 +75,7 @@ def test_npz_gets_size_and_channels(tmp_path):
     [
         ({"x": GREY}, "has x but not y"),
         ({"pictures": GREY}, "no arrays x and y .* but: pictures"),
-        ({"x": GREY, "y": np.zeros(5, int)}, "6 images need as many"),
+        ({"x": GREY, "y": np.zeros(5, int)}, "6 images need one class each"),
         ({"x": GREY.astype(float), "y": np.zeros(6, int)}, r"float64 from \S+ to \S+; take integers"),
         ({"x": np.full((6, 4, 4), np.nan), "y": np.zeros(6, int)}, "floats from 0 to 1"),
         ({"x": GREY.astype(int) - 300, "y": np.zeros(6, int)}, "from 0 to 255"),
@@ -105,3 +105,32 @@ def test_damaged_npz_is_refused(tmp_path, content):
     (tmp_path / "my.npz").write_bytes(content)
     with pytest.raises(DataError, match=r"my\.npz is not a readable \.npz"):
         load(tmp_path / "my.npz")
+
+
+def test_one_array_under_the_name_of_several_is_named(tmp_path):
+    with open(tmp_path / "own.npz", "wb") as file:
+        np.save(file, np.zeros((4, 8, 8), np.uint8))
+    with pytest.raises(DataError, match=r"own.npz holds one array, as .npy does: save .* with np.savez"):
+        load(tmp_path / "own.npz")
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "message"),
+    [
+        ((60, 8, 8), (59,), r"own.npz: 60 images need one class each, but the classes have the shape \(59,\)"),
+        ((60, 8, 8), (60, 2), r"one-hot classes need y.argmax\(1\)"),
+        ((60, 8, 8), (), r"have the shape \(\)"),
+        ((60, 0, 8), (60,), "have no pixels"),
+    ],
+)
+def test_shapes_that_do_not_fit_are_named_with_the_file(x, y, message, tmp_path):
+    np.savez(tmp_path / "own.npz", x=np.zeros(x, np.uint8), y=np.zeros(y, int))
+    with pytest.raises(DataError, match=message):
+        load(tmp_path / "own.npz")
+
+
+def test_a_text_file_does_not_make_the_reader_speak_of_pickles(tmp_path):
+    (tmp_path / "own.npz").write_text("1,2,3")
+    with pytest.raises(DataError) as raised:
+        load(tmp_path / "own.npz")
+    assert "pickle" not in str(raised.value)

@@ -14,7 +14,7 @@ from rich.console import Console
 from rich.progress import track
 
 from ssvi.data.dataset import DataSet
-from ssvi.data.fitting import Fitting
+from ssvi.data.fitting import Fitting, check_room
 from ssvi.data.split import DataError, Split
 
 SUFFIXES = {".png", ".jpg", ".jpeg", ".bmp", ".gif", ".webp", ".tif", ".tiff", ".ppm", ".pgm"}
@@ -60,7 +60,11 @@ def read_images(files: Sequence[Path], fitting: Fitting = AS_THEY_ARE) -> torch.
     console = Console(stderr=True)
     hidden = len(files) < 1000 or not console.is_terminal
     progress = track(files, "reading images", console=console, transient=True, disable=hidden)
-    images = [read_image(file, fitting, file) for file in progress]
+    images: list[NDArray[np.uint8]] = []
+    for file in progress:
+        images.append(read_image(file, fitting, file))
+        if len(images) == 1:
+            check_room(len(files), *images[0].shape)
     _check_sizes(files, images)
     if any(image.shape[2] == 3 for image in images):
         images = [np.broadcast_to(image, (*image.shape[:2], 3)) for image in images]

@@ -36,7 +36,7 @@ def read_npz(path: Path) -> DataSet:
     if not pairs:
         raise DataError(f"{path} has no arrays x and y (nor x_test and y_test), but: {', '.join(arrays) or 'nothing'}")
     classes = [str(name) for name in arrays.get("classes", ())] or _class_names(path, [y for _, y in pairs.values()])
-    splits = {name: Split(_images(path, x), _labels(path, y, classes)) for name, (x, y) in pairs.items()}
+    splits = {name: Split(_images(path, x), _labels(path, y, classes, len(x))) for name, (x, y) in pairs.items()}
     no_images = empty(next(iter(splits.values())))
     train, test = (splits.get(name, no_images) for name in ("train", "test"))
     return DataSet(path.stem, tuple(classes), train, test, splits.get("validation"))
@@ -66,9 +66,14 @@ def _class_names(path: Path, labels: list[Array]) -> list[str]:
     raise DataError(f"{path}: classes must be integers or strings, not {', '.join(str(y.dtype) for y in labels)}")
 
 
-def _labels(path: Path, y: Array, classes: list[str]) -> torch.Tensor:
+def _labels(path: Path, y: Array, classes: list[str], images: int) -> torch.Tensor:
     if y.ndim == 2 and y.shape[1] == 1:  # a column, as in MedMNIST
         y = y[:, 0]
+    if y.shape != (images,):
+        raise DataError(
+            f"{path}: {images} images need one class each, but the classes have the shape {y.shape}; one-hot classes need "
+            "y.argmax(1)"
+        )
     if y.dtype.kind != "U":
         return torch.from_numpy(y.astype(np.int64))
     number = {name: i for i, name in enumerate(classes)}
@@ -84,6 +89,8 @@ def _images(path: Path, x: Array) -> torch.Tensor:
     first = channels_first(x)
     if first is None:
         raise DataError(f"{path}: images of shape {x.shape} are not (n, h, w), (n, h, w, 1 or 3) or (n, 1 or 3, h, w)")
+    if len(x) and not x.size:
+        raise DataError(f"{path}: images of shape {x.shape} have no pixels")
     return torch.from_numpy(np.ascontiguousarray(as_bytes(path, first)))
 
 
