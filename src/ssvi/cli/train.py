@@ -14,7 +14,7 @@ from click.core import ParameterSource
 from ssvi.cli.completion import run_folders
 from ssvi.cli.endings import Interrupted, go_on
 from ssvi.cli.help import RecipeCommand
-from ssvi.cli.options import DEFAULT_RECIPE, Number, data_dir_option, recipe_flags, recipe_names, resolve
+from ssvi.cli.options import DEFAULT_RECIPE, data_dir_option, recipe_flags, recipe_names, resolve
 from ssvi.cli.progress import json_lines, silence, training_bar
 from ssvi.cli.tables import number, show, two_columns
 from ssvi.data import DataSet
@@ -43,7 +43,7 @@ from ssvi.training.tensorboard import TensorBoard, writer_class
     help="go on with the run in this folder",
 )
 @data_dir_option
-@click.option("--sparsity", type=Number(), help="another way to say density: 1 - density")
+@click.option("--sparsity", type=float, help="another way to say density: 1 - density")
 @click.option(
     "--json", "as_json", is_flag=True, help="print a JSON line for each epoch and for the result, instead of a bar"
 )

@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 from torch import Tensor
 
+from ssvi.data.memory import free_bytes, in_gigabytes
 from ssvi.data.split import DataError
-from ssvi.memory import free_bytes, in_gigabytes
 
 Size = tuple[int, int]
 """(height, width)."""

@@ -38,6 +38,8 @@ UNREADABLE = (
 def read_arrays(path: Path, most: int | None = None) -> dict[str, Array]:
     """All arrays of a file, by name, if it unpacks to `most` bytes or fewer."""
     try:
+        if not zipfile.is_zipfile(path):
+            raise DataError(f"{path} {_other_kind(path)}")
         with zipfile.ZipFile(path) as archive:
             _check(path, archive, max(MOST_UNPACKED, MOST_RATIO * path.stat().st_size) if most is None else most)
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
@@ -46,6 +48,15 @@ def read_arrays(path: Path, most: int | None = None) -> dict[str, Array]:
         raise
     except UNREADABLE as error:
         raise DataError(f"{path} is not a readable .npz of plain arrays: {error}") from error
+
+
+def _other_kind(path: Path) -> str:
+    """What a file is that is no zip of arrays."""
+    with path.open("rb") as file:
+        is_npy = file.read(len(np.lib.format.MAGIC_PREFIX)) == np.lib.format.MAGIC_PREFIX
+    if is_npy:
+        return "holds one array, as .npy does: save images and classes with np.savez(..., x=x, y=y)"
+    return "is not a readable .npz of plain arrays: it is another kind of file, or damaged"
 
 
 def shape_in(path: Path, name: str) -> tuple[int, ...] | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from ssvi.memory import free_bytes, in_gigabytes
+from ssvi.data.memory import free_bytes, in_gigabytes
 from ssvi.training.recipe import Recipe, RecipeError
 from ssvi.training.recipe_rules import NETWORKS
 from ssvi.training.tasks import Task

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from ssvi import memory
+from ssvi.data import memory
 
 
 def test_the_smallest_limit_counts(monkeypatch):
@@ -31,7 +31,7 @@ def test_a_control_group_leaves_what_is_not_used(tmp_path):
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limit of a process is that of Linux")
 def test_the_limit_of_the_process_counts():
     code = (
-        "import resource\nfrom ssvi.memory import free_bytes\n"
+        "import resource\nfrom ssvi.data.memory import free_bytes\n"
         "resource.setrlimit(resource.RLIMIT_AS, (10**9, 10**9))\nprint(free_bytes())"
     )
     free = float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
