@@ -1,6 +1,5 @@
 """`ssvi compare` and `ssvi tune`: what they train, print and write, and what signals and mistakes do."""
 
-import fcntl
 import json
 import os
 import signal
@@ -11,6 +10,7 @@ import time
 import pytest
 from click.testing import CliRunner
 from grids import SMALL, planned
+from lock_holder import HOLD_LOCK
 
 from ssvi.cli import cli
 from ssvi.comparison import processes
@@ -45,10 +45,12 @@ def test_a_folder_in_which_another_process_trains_is_left_alone_and_reported(tmp
     monkeypatch.setattr(processes, "command", lambda run, *more: pytest.fail(f"{run.name} is trained"))
     folder = tmp_path / "ssvi-0.05-seed0"
     folder.mkdir()
+    holder = subprocess.Popen([sys.executable, "-c", HOLD_LOCK, folder], stdout=subprocess.PIPE)
     words = ["compare", "digits", *SMALL, "--methods", "ssvi", "--seeds", "0", "--out", str(tmp_path)]
-    with open(folder / "stdout.log", "wb") as log:
-        fcntl.flock(log, fcntl.LOCK_EX)
+    with holder:
+        assert holder.stdout.readline() == b"locked\n"
         said = CliRunner().invoke(cli, words)
+        holder.kill()
     assert said.exit_code == 1
     assert f"failed: {folder}" in said.stderr
     assert "another process trains in" in said.stderr

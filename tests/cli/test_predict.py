@@ -46,7 +46,12 @@ def test_predict_prints_the_keys_of_the_version_before_and_those_of_the_sets(run
 
 def test_a_damaged_threshold_is_chosen_again(run, image):
     (run / "threshold.json").write_text("[]")
-    printed = json.loads(run_command("predict", run, image, "--json"))
+    said = CliRunner().invoke(cli, ["predict", str(run), str(image), "--json"])
+    assert (
+        said.stderr
+        == f"warning: {run / 'threshold.json'} is damaged: it holds list, not names and values, so it is not used\n"
+    )
+    printed = json.loads(said.stdout)
     assert json.loads((run / "threshold.json").read_text())["entropy"] == printed["threshold"]["entropy"]
 
 

@@ -1,15 +1,22 @@
 """`ssvi train`, as a user types it, and the flags that are the settings of a recipe."""
 
 import json
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
 import click
+import numpy as np
 import pytest
 from command_line import run_command
+from lock_holder import HOLD_LOCK
+from PIL import Image
 
 import ssvi
 from ssvi.cli import load_command
+from ssvi.data import DataError
+from ssvi.training.recipe import RecipeError
 
 RECIPES = Path(ssvi.__file__).parent / "recipes"
 FAST = ["--epochs", "1", "--width", "4", "--threads", "1"]
@@ -83,3 +90,41 @@ def test_every_setting_of_the_packaged_recipes_is_a_flag_with_help(command):
     for name in names:
         assert "--" + name.replace("_", "-") in flags[name].opts
         assert flags[name].help.split(" [")[0]
+
+
+def test_a_run_is_trained_longer_and_told_what_that_does(tmp_path):
+    folder = tmp_path / "r"
+    run_command("train", "digits", *FAST, "--out", folder)
+    said = run_command("train", "--resume", folder, "--epochs", 2)
+    assert "2 epochs instead of 1, of which 1 are trained: the schedules of the learning rate, of beta and of" in said
+    assert "are removed: the new end makes new ones" in said
+    assert tomllib.loads((folder / "recipe.toml").read_text())["epochs"] == 2
+    assert "instead of" not in run_command("train", "--resume", folder, "--epochs", 2), "nothing is to be done"
+    with pytest.raises(RecipeError, match=r"leave out --lr \(--epochs alone may be given, to train longer\)"):
+        run_command("train", "--resume", folder, "--epochs", 3, "--lr", 0.1)
+
+
+def test_a_second_resume_is_one_line_at_once(tmp_path):
+    folder = tmp_path / "r"
+    run_command("train", "digits", *FAST, "--out", folder)
+    with subprocess.Popen([sys.executable, "-c", HOLD_LOCK, folder], stdout=subprocess.PIPE) as holder:
+        assert holder.stdout.readline() == b"locked\n"
+        again = subprocess.run(
+            [sys.executable, "-m", "ssvi", "train", "--resume", folder], capture_output=True, text=True
+        )
+        holder.kill()
+    assert (again.returncode, again.stdout) == (1, "")
+    assert again.stderr.startswith(f"error: {folder}: another process trains in this folder (process {holder.pid} on ")
+    assert again.stderr.count("\n") == 1
+
+
+def test_predict_needs_no_training_data_after_train(tmp_path):
+    rng = np.random.default_rng(0)
+    np.savez(tmp_path / "own.npz", x=rng.integers(0, 255, (120, 8, 8), dtype=np.uint8), y=np.arange(120) % 2)
+    Image.fromarray(rng.integers(0, 255, (8, 8), dtype=np.uint8)).save(tmp_path / "image.png")
+    run_command("train", tmp_path / "own.npz", *FAST, "--out", tmp_path / "r")
+    (tmp_path / "own.npz").unlink()
+    printed = json.loads(run_command("predict", tmp_path / "r", tmp_path / "image.png", "--json"))
+    assert printed["threshold"]["validation_images"] == 12
+    with pytest.raises(DataError, match=r"own\.npz does not exist: put it back"):
+        run_command("predict", tmp_path / "r", tmp_path / "image.png", "--samples", 3)

@@ -12,9 +12,9 @@ from ssvi.data import DataError
 from ssvi.evaluation import FinishedRun
 from ssvi.evaluation.results import Estimate
 from ssvi.evaluation.thresholds import Threshold
+from ssvi.training.errors import RunFolderWarning
 from ssvi.training.model_file import load, save
 from ssvi.training.model_header import ModelFileError
-from ssvi.training.run_folder import RunError
 
 FILE = "threshold.json"
 
@@ -49,6 +49,7 @@ def test_a_result_comes_back_as_it_was_written(own_run):
 def test_a_file_has_the_mark_of_its_model_and_no_key_for_what_was_not_computed(own_run):
     own_run.write(FILE, Threshold(None, asked=3))
     stored = json.loads((own_run.folder.path / FILE).read_text())
+    assert len(stored.pop("sha256")) == 64
     assert stored == {"entropy": None, "asked": 3, "model": own_run.fingerprint, "format": 2}
 
 
@@ -62,7 +63,9 @@ def test_all_results_whose_names_match_come_in_the_order_of_the_names(own_run):
     for name, value in (("x-b.json", 2.0), ("x-a.json", 1.0), ("y.json", 3.0)):
         own_run.write(name, Estimate(value))
     (own_run.folder.path / "x-c.json").write_text("[]")
-    assert own_run.read_all(Estimate, "x-*.json") == [Estimate(1.0), Estimate(2.0)]
+    with pytest.warns(RunFolderWarning, match=r"x-c\.json is damaged"):
+        results = own_run.read_all(Estimate, "x-*.json")
+    assert results == [Estimate(1.0), Estimate(2.0)]
 
 
 def test_results_of_another_model_are_not_taken(own_run):
@@ -80,22 +83,33 @@ DAMAGED = {
     "not text": lambda run: b"\xff\xfe\x00",
     "a list": lambda run: b"[]",
     "a number": lambda run: b"1",
-    "no mark": lambda run: b'{"entropy": 0.5}',
-    "an older format": lambda run: marked(run, entropy=0.5).replace(b'"format": 2', b'"format": 1'),
     "a field is missing": lambda run: marked(run, asked=3),
     "a field is of another type": lambda run: marked(run, entropy="high"),
+    "rewritten": lambda run: marked(run, entropy=0.5, sha256="0" * 64),
+}
+OTHER = {
+    "no mark": lambda run: b'{"entropy": 0.5}',
+    "an older format": lambda run: marked(run, entropy=0.5).replace(b'"format": 2', b'"format": 1'),
 }
 
 
 @pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED)
-def test_a_damaged_file_counts_as_absent(content, own_run):
+def test_a_damaged_file_is_named_and_counts_as_absent(content, own_run):
     (own_run.folder.path / FILE).write_bytes(marked(own_run, entropy=0.5))
-    assert own_run.read(Threshold, FILE) == Threshold(0.5)
+    assert own_run.read(Threshold, FILE) == Threshold(0.5), "as an earlier version wrote it, without a seal"
+    (own_run.folder.path / FILE).write_bytes(content(own_run))
+    with pytest.warns(RunFolderWarning, match=rf"{FILE} (is damaged|was rewritten).* so it is not used"):
+        assert own_run.read(Threshold, FILE) is None
+
+
+@pytest.mark.parametrize("content", OTHER.values(), ids=OTHER)
+def test_a_file_of_another_model_or_version_counts_as_absent(content, own_run):
     (own_run.folder.path / FILE).write_bytes(content(own_run))
     assert own_run.read(Threshold, FILE) is None
 
 
-def test_a_folder_that_cannot_be_written_is_a_clear_error(own_run):
+def test_a_folder_that_cannot_be_written_is_a_warning_that_names_the_file(own_run):
     (own_run.folder.path / f"{FILE}.part").mkdir()
-    with pytest.raises(RunError, match=rf"{FILE} cannot be written"):
+    with pytest.warns(RunFolderWarning, match=rf"{FILE} is not stored: .*copy the run folder"):
         own_run.write(FILE, Threshold(0.5))
+    assert not own_run.folder.lock.held

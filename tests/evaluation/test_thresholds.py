@@ -13,6 +13,7 @@ from ssvi.decisions import threshold_for_error
 from ssvi.evaluation import FinishedRun, threshold
 from ssvi.evaluation.thresholds import Threshold, choose
 from ssvi.inference.evaluate import Outputs
+from ssvi.training.errors import RunFolderWarning
 
 
 def test_the_threshold_answers_95_percent_of_what_is_right():
@@ -40,10 +41,17 @@ def test_the_threshold_is_stored_in_the_run_folder(own_run, monkeypatch):
     assert threshold(own_run) == first
 
 
-@pytest.mark.parametrize("content", ["[]", "null", "{", '{"entropy": 0.5}'])
+@pytest.mark.parametrize("content", ["[]", "null", "{"])
 def test_a_damaged_threshold_is_chosen_again(content, own_run):
     first = threshold(own_run)
     (own_run.folder.path / "threshold.json").write_text(content)
+    with pytest.warns(RunFolderWarning, match=r"threshold\.json is damaged"):
+        assert threshold(own_run) == first
+
+
+def test_the_threshold_of_no_model_is_chosen_again(own_run):
+    first = threshold(own_run)
+    (own_run.folder.path / "threshold.json").write_text('{"entropy": 0.5}')
     assert threshold(own_run) == first
 
 
@@ -95,7 +103,7 @@ def test_a_file_of_the_version_before_gets_its_sets(own_run):
     first = threshold(own_run)
     file = own_run.folder.path / "threshold.json"
     values = json.loads(file.read_text())
-    file.write_text(json.dumps({key: values[key] for key in values if key not in ("level", "set_score")}))
+    file.write_text(json.dumps({key: values[key] for key in values if key not in ("level", "set_score", "sha256")}))
     assert threshold(own_run) == first
     assert first.set_score is not None
 

@@ -1,6 +1,5 @@
 """Every method through the same loop, run folder, resume, model file and evaluation."""
 
-import json
 from pathlib import Path
 
 import pytest
@@ -58,7 +57,7 @@ def whole(tmp_path_factory):
 @pytest.mark.parametrize("method", NAMES)
 def test_it_learns_and_its_file_says_what_the_run_said(method, whole):
     folder = whole(method)
-    result = json.loads((folder / "result.json").read_text())
+    result = RunFolder(folder).result
     assert result["accuracy"] > 0.3, "chance is 0.1, and four epochs of a tiny network are not much more"
     run = FinishedRun(folder)
     again = ssvi.evaluate(run.net, run.batches(run.test), 5)

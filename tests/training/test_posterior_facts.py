@@ -46,7 +46,7 @@ def test_another_number_of_weights_is_still_an_error():
 def test_a_run_keeps_its_priors_when_the_default_changes(tmp_path, monkeypatch):
     recipe = recipe_files.load("digits").replace(width=4, prior_sigma="fan-in")
     run = start(recipe, tmp_path / "run")
-    checkpoint.save(run.folder, run.training, run.progress)
+    checkpoint.save(run.folder, run.recipe, run.training, run.progress)
     began_with = posterior_facts.priors(run.training.net)
     for name in ("FREE", "NORMALISED"):
         monkeypatch.setattr(starts, name, starts.Units(prior=7.0 * getattr(starts, name).prior, sigma=0.1))

@@ -1,7 +1,5 @@
 """A run ends with BatchNorm's statistics for each theta of its evaluations."""
 
-import json
-
 import pytest
 import torch
 from small_runs import finished, train
@@ -19,7 +17,7 @@ SMALL = recipe_files.load("digits").replace(epochs=1, width=4, batch_size=128, v
 def test_the_network_of_a_run_predicts_as_it_was_evaluated(method):
     run = FinishedRun(finished(method))
     assert {statistics.samples for statistics in fitted(run.net).values()} == {20}
-    result = json.loads((run.folder.path / "result.json").read_text())
+    result = run.folder.result
     x = torch.cat([x for x, _ in run.batches(run.test)])
     probs = ssvi.predict(run.net, x, run.recipe.samples)
     assert ssvi.metrics.nll(probs, run.test.y) == pytest.approx(result["nll"], rel=1e-5)

@@ -13,6 +13,7 @@ from ssvi.errors import UserError
 from ssvi.training import network_size, recipe_files, run_folder, start
 from ssvi.training.first_step import try_first_step
 from ssvi.training.recipe import Recipe
+from ssvi.training.run_folder import RunFolder
 from ssvi.training.tasks import task_of
 
 SMALL = Recipe().replace(width=2, epochs=1)
@@ -187,7 +188,7 @@ def test_a_folder_that_cannot_be_filled_is_taken_away(tmp_path, monkeypatch):
     def full(*args: object) -> None:
         raise OSError("No space left on device")
 
-    monkeypatch.setattr(run_folder, "dumps", full)
+    monkeypatch.setattr(run_folder, "sealed_json", full)
     assert_refused(SMALL, "cannot be written: No space left", tmp_path)
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("kept")
@@ -260,6 +261,6 @@ def test_a_width_beyond_all_memory_is_one_line(tmp_path):
 
 def test_without_test_images_the_result_says_so(tmp_path):
     train(npz(tmp_path, IMAGES, [0, 1] * 30), tmp_path / "run")
-    assert json.loads((tmp_path / "run" / "result.json").read_text()) == {
+    assert RunFolder(tmp_path / "run").result == {
         "examples": 0, "reason": "there are no test examples, so nothing was evaluated",
     }  # fmt: skip

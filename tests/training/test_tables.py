@@ -1,6 +1,5 @@
 """Tables are trained on by every method, in the same loop, run folder and model file as images."""
 
-import json
 import math
 
 import polars as pl
@@ -29,7 +28,7 @@ FEW = {name: {"members": 1} for name in ("aeb", "mbnn")} | {"ensemble": {"member
 @pytest.mark.parametrize("method", methods.NAMES)
 def test_every_method_trains_on_a_table(method, target):
     folder = finished_table(method, target, **FEW.get(method, {}))
-    result = json.loads((folder / "result.json").read_text())
+    result = RunFolder(folder).result
     expected = {"rmse", "crps", "coverage_90"} if target == "price" else {"accuracy", "ece", "brier"}
     assert expected <= result.keys()
     assert all(math.isfinite(value) for value in result.values())

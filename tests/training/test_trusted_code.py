@@ -97,7 +97,7 @@ def test_weights_to_start_from_run_no_code(code, tmp_path):
 def test_the_recipe_of_a_strangers_folder_names_no_code(recipe, opened, code, tmp_path):
     folder = shutil.copytree(STRANGER, tmp_path / "run")
     (folder / "recipe.toml").write_text(recipe.format(code))
-    with pytest.raises(UntrustedCodeError, match=f"{folder} names code that is not part of ssvi, {code}"):
+    with pytest.raises(UntrustedCodeError, match=f"{folder}.recipe.toml names code that is not part of ssvi, {code}"):
         opened(folder)
     assert not ran(code, tmp_path)
 

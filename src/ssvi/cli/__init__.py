@@ -16,6 +16,7 @@ import ssvi
 from ssvi.cli import endings
 from ssvi.cli.commands import COMMANDS, DEBUG, SHOW_TRACEBACKS, load_command
 from ssvi.cli.endings import ClosedPipe, Interrupted
+from ssvi.cli.warning_lines import warnings_as_lines
 from ssvi.errors import UserError
 from ssvi.signals import exit_at_once, exit_code, handled_by, raise_stopped
 
@@ -54,7 +55,7 @@ class LazyGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command. Signals and a closed pipe become the endings that they have; --debug shows tracebacks."""
         try:
-            with handled_by(raise_stopped):
+            with handled_by(raise_stopped), warnings_as_lines():
                 return super().invoke(ctx)
         except KeyboardInterrupt as stop:
             raise Interrupted(endings.signal_name(stop)) from stop

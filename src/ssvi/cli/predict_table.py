@@ -24,8 +24,9 @@ from ssvi.evaluation.table_answers import (
 )
 from ssvi.evaluation.table_run import TableRun
 from ssvi.evaluation.thresholds import Threshold
+from ssvi.training.errors import RunError
 from ssvi.training.records import to_plain, without_defaults
-from ssvi.training.run_folder import RunError, write_whole
+from ssvi.training.sealed import write_whole
 
 SHOWN = 20
 """Rows that the terminal shows; a file gets all of them."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import click
@@ -10,6 +11,7 @@ import click
 from ssvi.cli.completion import run_folders
 from ssvi.cli.options import open_run, run_options, samples_of
 from ssvi.cli.progress import bar
+from ssvi.evaluation import FinishedRun
 from ssvi.report import write_report
 
 
@@ -27,17 +29,23 @@ def report_command(
     """One self-contained HTML page about one RUN, or several side by side; and the same as Markdown, a model card.
 
     It shows the results that are stored in the run folders. If that of `evaluate` is missing, it is computed; if there is
-    none of `ood`, that on noise is. The default of --out is report.html in RUN, and for several runs
-    report-A-B.html in the current folder. For a RUN on a table --samples is by default that of the recipe.
+    none of `ood`, that on noise is. The default of --out is report.html in RUN, and for several runs, or a RUN that is
+    read-only, report-A-B.html in the current folder. For a RUN on a table --samples is by default that of the recipe.
     """
     if out is not None and out.suffix not in ("", ".html"):
         raise click.BadParameter(f"{out}: the page is HTML, so give a name that ends in .html", param_hint="--out")
     finished = [open_run(path, data_dir, threads, device) for path in runs]
-    target = out or (
-        runs[0] / "report.html" if len(runs) == 1 else Path(f"report-{'-'.join(r.name for r in finished)}.html")
+    report = write_report(
+        finished, out or _default_target(finished), samples_of(context, finished[0], samples), seed, bar
     )
-    report = write_report(finished, target, samples_of(context, finished[0], samples), seed, bar)
     if as_json:
         click.echo(json.dumps({"html": str(report.html), "markdown": str(report.markdown)}))
     else:
         click.echo(f"report: {report.html}\nmodel card: {report.markdown}")
+
+
+def _default_target(runs: list[FinishedRun]) -> Path:
+    """In the run folder; several runs, or one that cannot be written, have their report in the current folder."""
+    if len(runs) == 1 and os.access(runs[0].folder.path, os.W_OK):
+        return runs[0].folder.path / "report.html"
+    return Path(f"report-{'-'.join(run.name for run in runs)}.html")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import time
-import warnings
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -18,11 +17,13 @@ from ssvi.cli.help import RecipeCommand
 from ssvi.cli.options import DEFAULT_RECIPE, data_dir_option, recipe_flags, recipe_names, resolve
 from ssvi.cli.progress import json_lines, silence, training_bar
 from ssvi.cli.tables import number, show, two_columns
-from ssvi.evaluation import FinishedRun
+from ssvi.data import DataSet
+from ssvi.evaluation import FinishedRun, threshold
 from ssvi.evaluation.table_answers import table_threshold
 from ssvi.evaluation.table_run import TableRun
 from ssvi.inference import distributed
 from ssvi.kernels.native.allocator import tune_malloc
+from ssvi.training.longer import effects
 from ssvi.training.progress import EpochLine
 from ssvi.training.recipe import Recipe, RecipeError
 from ssvi.training.run import NO_TEST, Run, finish
@@ -77,7 +78,7 @@ def train_command(
     with go_on(f"stopped; go on with: ssvi train --resume {run.folder.path}"):
         _train(run, as_json, tensorboard)
         if distributed.rank() == 0:
-            _end(run, as_json)
+            _end(run, data_dir, as_json)
     distributed.leave()
 
 
@@ -87,15 +88,20 @@ def _started(recipe: Recipe, out: Path, data_dir: Path | None) -> Run:
 
 
 def _resumed(folder: Path, given: dict[str, Any], sparsity: float | None, data_dir: Path | None) -> Run:
-    changed = [*given, *(["sparsity"] if sparsity is not None else [])]
+    changed = [*(name for name in given if name != "epochs"), *(["sparsity"] if sparsity is not None else [])]
     if changed:
         raise RecipeError(
-            f"--resume goes on with the run's own recipe: leave out {', '.join('--' + c for c in changed)}"
+            f"--resume goes on with the run's own recipe: leave out {', '.join('--' + c for c in changed)} "
+            "(--epochs alone may be given, to train longer)"
         )
-    distributed.start(RunFolder(folder).recipe.device)
-    run, damaged = resume(folder, data_dir)
+    recipe = RunFolder(folder).recipe
+    distributed.start(recipe.device)
+    run, damaged = resume(folder, data_dir, given.get("epochs"))
     for line in damaged:
         click.echo(f"warning: {line}; an older checkpoint is used", err=True)
+    if run.recipe.epochs != recipe.epochs and distributed.rank() == 0:
+        for line in effects(run.recipe.epochs, recipe.epochs, run.progress.epoch):
+            click.echo(line, err=True)
     return run
 
 
@@ -123,17 +129,10 @@ def _train(run: Run, as_json: bool, tensorboard: bool) -> None:
             if board is not None:
                 board.epoch(line)
 
-        with warnings.catch_warnings():
-            warnings.showwarning = _show_warning
-            run.train(watch.step, on_epoch)
+        run.train(watch.step, on_epoch)
 
 
-def _show_warning(message: Warning | str, category: type[Warning], *where: Any, **more: Any) -> None:
-    """A warning as one line, above the bar; the line of our source that it came from would tell the user nothing."""
-    click.echo(f"warning: {message}", err=True)
-
-
-def _end(run: Run, as_json: bool) -> None:
+def _end(run: Run, data_dir: Path | None, as_json: bool) -> None:
     """After a signal, print how to go on; else evaluate the network on the test examples, and print the result."""
     folder = run.folder.path
     if run.interrupted:
@@ -141,8 +140,7 @@ def _end(run: Run, as_json: bool) -> None:
             run.interrupted, f"saved at step {run.progress.step}; go on with: ssvi train --resume {folder}"
         )
     evaluation = finish(run)
-    if run.recipe.is_table:  # so that `ssvi predict` does not need the table of the training
-        table_threshold(TableRun(FinishedRun(folder)), run.recipe.samples, seed=0)
+    _choose_threshold(run, data_dir)
     result: dict[str, Any] = asdict(evaluation) if evaluation else dict(NO_TEST)
     if as_json:
         click.echo(json.dumps({"run": str(folder), "result": result}))
@@ -152,6 +150,17 @@ def _end(run: Run, as_json: bool) -> None:
         return
     shown = {name: _shown(value) for name, value in result.items()}
     show(result, False, lambda: [two_columns(f"test set, {folder}", shown)])
+
+
+def _choose_threshold(run: Run, data_dir: Path | None) -> None:
+    """Store the threshold of `ssvi predict` with its default options, so that it does not need the data of the training."""
+    finished = FinishedRun(run.folder.path, data_dir)
+    finished.net.to(run.device)
+    if isinstance(run.data, DataSet):
+        finished.data = run.data  # it is in memory already
+        threshold(finished)
+    else:
+        table_threshold(TableRun(finished), run.recipe.samples, seed=0)
 
 
 def _shown(value: float | int) -> str:

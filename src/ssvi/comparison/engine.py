@@ -12,8 +12,9 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from ssvi.comparison.grid import PlannedRun
-from ssvi.comparison.processes import FolderLockedError, Process, failure, start_process
+from ssvi.comparison.processes import Process, failure, start_process
 from ssvi.signals import on_stop_signal
+from ssvi.training.run_lock import FolderLockedError
 
 PAUSE = 0.1
 """Seconds between two looks at the runs in progress."""

@@ -11,6 +11,8 @@ from pathlib import Path
 
 from ssvi.methods import about
 from ssvi.training.recipe import Recipe
+from ssvi.training.recipe_of_run import differences
+from ssvi.training.recipe_paths import with_whole_paths
 from ssvi.training.run_folder import RunError, RunFolder
 
 
@@ -56,7 +58,7 @@ def plan(
 ) -> list[PlannedRun]:
     """The runs of a grid, from one recipe per method: one run per seed and, if the method aims at a density, per density."""
     return [
-        _planned_run(recipe.replace(seed=seed), density, out)
+        _planned_run(with_whole_paths(recipe.replace(seed=seed)), density, out)
         for recipe in recipes
         for density in _densities(recipe, densities)
         for seed in seeds
@@ -90,10 +92,3 @@ def _changes(run: PlannedRun) -> str:
     """The settings of the run in the folder that are not those of the plan, in words; empty if there are none."""
     changed = differences(run.folder.recipe, run.recipe).items()
     return ", ".join(f"{name}={old!r} (now {new!r})" for name, (old, new) in changed if name != "threads")
-
-
-def differences(old: Recipe, new: Recipe) -> dict[str, tuple[object, object]]:
-    """The settings in which two recipes of one method differ, with the old value and the new one."""
-    old_values = old.values
-    pairs = {name: (old_values.get(name), value) for name, value in new.values.items()}
-    return {name: (before, after) for name, (before, after) in pairs.items() if before != after}

@@ -15,10 +15,11 @@ from ssvi.comparison.results import RunResult, run_to_json
 from ssvi.comparison.rows import Row, rows
 from ssvi.comparison.tables import Table, tables
 from ssvi.evaluation import wording
+from ssvi.training.errors import RunError
 from ssvi.training.machine import Machine, this_machine
 from ssvi.training.recipe import Recipe
 from ssvi.training.records import to_plain
-from ssvi.training.run_folder import RunError, write_whole
+from ssvi.training.sealed import write_whole
 
 NOTE = (
     "Training FLOPs are counted by one counter for all methods (2 per multiply-accumulate); they are not those of the "

@@ -1,12 +1,7 @@
-"""One training run as a process: its command line, its log files, and the lock on its folder.
+"""One training run as a process: its command line and its log files.
 
-A run writes to stdout.log and stderr.log in its folder. As long as it trains, stdout.log is locked, so a second comparison
-does not train in the same folder.
-
-The lock must belong to the training process: if the comparison is killed, the run goes on, and its folder must stay locked.
-So we lock the open file that becomes the standard output of the process (`flock`): the process inherits the lock and
-the operating system frees it when the process ends. The package filelock cannot do this: it does not hand its open file
-to another process, and when it is released it unlocks the file for both. This needs `fcntl`, which Windows does not have.
+A run writes to stdout.log and stderr.log in its folder. The process itself locks the folder (`ssvi.training.run_lock`): if
+the comparison is killed, the run goes on, and its folder stays locked.
 """
 
 from __future__ import annotations
@@ -14,11 +9,11 @@ from __future__ import annotations
 import subprocess
 import sys
 from pathlib import Path
-from typing import IO
 
-from ssvi.comparison.grid import PlannedRun, differences
+from ssvi.comparison.grid import PlannedRun
 from ssvi.training import recipe_files
 from ssvi.training.recipe import Recipe
+from ssvi.training.recipe_of_run import differences
 from ssvi.training.run_folder import RunError
 
 LINES = 6
@@ -27,39 +22,18 @@ LINES = 6
 Process = subprocess.Popen[bytes]
 
 
-class FolderLockedError(RunError):
-    """Another process trains in the folder."""
-
-
 def start_process(run: PlannedRun, recipe: str, data_dir: Path | None) -> Process:
     """Start or continue the run in a process of its own; an error if another process trains in its folder."""
     try:
         run.path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise RunError(f"{run.path} cannot be made: {error}; choose another folder with --out") from error
-    with open(run.path / "stdout.log", "ab") as log, open(run.path / "stderr.log", "ab") as errors:
-        _lock(log, run.path)
-        log.truncate(0)
-        errors.truncate(0)
+    run.folder.lock.refuse_a_second_writer()
+    with open(run.path / "stdout.log", "wb") as log, open(run.path / "stderr.log", "wb") as errors:
         return subprocess.Popen(  # in a session of its own: Ctrl-C does not reach it, only our own signal does
             command(run, recipe, data_dir),
             stdin=subprocess.DEVNULL, stdout=log, stderr=errors, start_new_session=True,
         )  # fmt: skip
-
-
-def _lock(log: IO[bytes], folder: Path) -> None:
-    """Lock the log file until the process that writes to it has ended."""
-    try:
-        import fcntl
-    except ImportError as error:
-        raise RunError(
-            f"`ssvi compare` and `ssvi tune` lock run folders with fcntl, which {sys.platform} does not have: "
-            "use Linux or macOS (WSL on Windows), or train each run with `ssvi train`"
-        ) from error
-    try:
-        fcntl.flock(log, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError as error:
-        raise FolderLockedError(f"another process trains in {folder}: wait until it ends, and call again") from error
 
 
 def failure(run: PlannedRun, exit_code: int) -> str:

@@ -18,6 +18,7 @@ from ssvi.evaluation.cost import weights
 from ssvi.evaluation.finished_run import Track, quiet
 from ssvi.inference.evaluate import evaluate
 from ssvi.training.recipe import Recipe, toml
+from ssvi.training.recipe_paths import with_whole_paths
 
 BUDGET = 6
 """Trials for each method: no method gets more care than another."""
@@ -69,7 +70,7 @@ def plan_trials(recipes: Sequence[Recipe], out: Path) -> list[PlannedRun]:
     """The trials of each method, each in its folder METHOD-trialN."""
     return [
         PlannedRun(recipe.replace(**changes), out / f"{recipe.method}-trial{i}", recipe.values.get("density"))
-        for recipe in recipes
+        for recipe in map(with_whole_paths, recipes)
         for i, changes in enumerate(methods.get(recipe.method).TRIALS)
     ]
 

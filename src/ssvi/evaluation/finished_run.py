@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-import json
+import warnings
 from collections.abc import Callable, Iterable
 from functools import cached_property
 from pathlib import Path
@@ -15,17 +15,18 @@ from torch import Tensor
 from ssvi.data import Batches, DataError, DataSet, Split
 from ssvi.inference.evaluate import Outputs, collect
 from ssvi.training import model_file
+from ssvi.training.errors import RunFolderWarning
 from ssvi.training.model_header import ModelAbout, ModelFileError
-from ssvi.training.records import from_plain, without_defaults
+from ssvi.training.recipe_paths import with_moved_data
+from ssvi.training.records import RecordError, from_plain, without_defaults
+from ssvi.training.run_files import RESULTS
 from ssvi.training.run_folder import RunError, RunFolder
+from ssvi.training.sealed import read_json
 
 T = TypeVar("T")
 
 BATCH = 250
 """Images that pass through the network at once."""
-
-FORMAT = 2
-"""The format of the results in a run folder; raised when their keys change, so that old ones are computed again."""
 
 
 class Track(Protocol):
@@ -87,7 +88,8 @@ class FinishedRun:
     @cached_property
     def data(self) -> DataSet:
         """The data set that the recipe names; an error if it is not the one that the network was trained on."""
-        classes, data = self.about.classes, self.recipe.load_data(self.data_dir)
+        recipe = with_moved_data(self.recipe, self.data_dir)
+        classes, data = self.about.classes, recipe.load_data(self.data_dir)
         if list(data.classes) != classes:
             raise DataError(
                 f"{self.recipe.data} has the classes {_some(data.classes)}, but {self.folder.path} was trained on "
@@ -131,23 +133,37 @@ class FinishedRun:
         return collect(self.net, track(self.batches(split), what), samples, seed)
 
     def write(self, name: str, record: Any) -> None:
-        """Write a result to the run folder, marked with the model that it belongs to."""
+        """Write a result to the run folder, marked with the model that it belongs to; a warning where that is not possible.
+
+        So the runs in a folder that is read-only, or on a full disk, can be evaluated all the same.
+        """
         try:
-            self.folder.write_json(name, without_defaults(record) | self._mark)
-        except OSError as error:
-            raise RunError(f"{self.folder.path / name} cannot be written: {error}") from error
+            with self.folder.lock.hold():
+                self.folder.write_json(name, without_defaults(record) | self._mark)
+        except (OSError, RunError) as error:
+            self._warn(
+                f"{self.folder.path / name} is not stored: {error}. To keep the result, copy the run folder to a "
+                "place that you can write to, or take --json and store what is printed"
+            )
 
     def read(self, kind: type[T], name: str, fits: Callable[[T], bool] | None = None) -> T | None:
         """The result of this model in the file `name`, a record of the class `kind`; None if there is none that fits.
 
-        A file that is damaged, or not such a record, counts as absent: the result is computed again.
+        A file that is damaged, or not such a record, counts as absent, with a warning: the result is computed again.
         """
+        file = self.folder.path / name
+        if not file.is_file():
+            return None
         try:
-            values = json.loads((self.folder.path / name).read_text())
-            if not isinstance(values, dict) or not values.items() >= self._mark.items():
+            values = read_json(file)
+            if not values.items() >= self._mark.items():  # of another model, or of another version
                 return None
             record = from_plain(kind, values)
-        except (OSError, ValueError):
+        except RunError as error:
+            self._warn(f"{error}, so it is not used")
+            return None
+        except RecordError as error:
+            self._warn(f"{file} is damaged: it is {error}, so it is not used")
             return None
         return record if fits is None or fits(record) else None
 
@@ -156,9 +172,12 @@ class FinishedRun:
         records = (self.read(kind, file.name) for file in sorted(self.folder.path.glob(pattern)))
         return [record for record in records if record is not None]
 
+    def _warn(self, text: str) -> None:
+        warnings.warn(text, RunFolderWarning, stacklevel=3)
+
     @property
     def _mark(self) -> dict[str, Any]:
-        return {"model": self.fingerprint, "format": FORMAT}
+        return {"model": self.fingerprint, "format": RESULTS[-1]}
 
 
 def _some(names: list[str] | tuple[str, ...]) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 
@@ -18,7 +17,6 @@ from ssvi.evaluation.thresholds import FILE, Threshold, chosen_threshold
 from ssvi.inference.evaluate import Outputs
 from ssvi.training.model_header import ModelAbout
 from ssvi.training.recipe import Recipe
-from ssvi.training.run_folder import RunError
 
 SHOWN = 5
 """Images that the text of a prediction shows."""
@@ -144,8 +142,7 @@ class LoadedRun:
                 f'the threshold for "don\'t know" was never chosen, and its data set is not there ({error}): run '
                 "`ssvi predict` once where the data set is, or give threshold="
             ) from error
-        with suppress(RunError):  # a run folder that cannot be written: it is chosen again next time
-            self._run.write(FILE, chosen)
+        self._run.write(FILE, chosen)  # where that is not possible, it is chosen again next time
         return chosen
 
     def __repr__(self) -> str:

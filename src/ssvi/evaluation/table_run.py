@@ -16,6 +16,7 @@ from ssvi.evaluation.finished_run import FinishedRun, Track, quiet
 from ssvi.inference.evaluate import Outputs, collect, collect_outputs
 from ssvi.likelihoods import NumberPrediction
 from ssvi.training.likelihood_names import likelihood_of
+from ssvi.training.recipe_paths import with_moved_data
 from ssvi.training.run_folder import RunError
 
 if TYPE_CHECKING:
@@ -40,7 +41,7 @@ class TableRun:
     @cached_property
     def data(self) -> TableData:
         """The table of the training; an error if it is not the same any more."""
-        data = self.run.recipe.load_table()
+        data = with_moved_data(self.run.recipe, self.run.data_dir).load_table()
         if data.learnt != self.learnt:
             raise DataError(
                 f"{self.run.recipe.data} has changed since {self.run.folder.path} was trained: give back the table"

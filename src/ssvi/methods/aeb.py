@@ -26,7 +26,7 @@ from ssvi.schedules import Schedule
 
 ABOUT = About(
     "AEB", "SGHMC with an adaptive spike-and-slab prior", unit="weight", aims_at_density=True, keeps_states=True,
-    one_process=True,
+    one_process=True, fixed_epochs=True,
 )  # fmt: skip
 
 

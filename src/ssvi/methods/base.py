@@ -47,6 +47,8 @@ class About:
     """Where sparsity is an outcome: what a trial must reach to count. Otherwise the trial that removes nothing would win."""
     tuned_like: str | None = None
     """The method whose settings it takes instead of being tuned."""
+    fixed_epochs: bool = False
+    """Whether what it has done so far depends on the epochs of the recipe, so that a run cannot be trained longer."""
 
 
 class Method(Protocol):

@@ -18,7 +18,7 @@ from ssvi.methods.settings import setting, whole
 
 ABOUT = About(
     "ensemble", "several dense point estimates", unit="none", aims_at_density=False, keeps_states=True,
-    tuned_like="deterministic",
+    tuned_like="deterministic", fixed_epochs=True,
 )  # fmt: skip
 
 SEED_STRIDE = 1_000_003

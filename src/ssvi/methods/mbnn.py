@@ -23,7 +23,7 @@ from ssvi.schedules import Schedule
 
 ABOUT = About(
     "mBNN", "masked BNN: SGLD, and Metropolis-Hastings on channels", unit="channel", aims_at_density=False,
-    keeps_states=True, one_process=True, least_sparsity=0.5,
+    keeps_states=True, one_process=True, least_sparsity=0.5, fixed_epochs=True,
 )  # fmt: skip
 
 

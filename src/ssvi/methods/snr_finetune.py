@@ -11,7 +11,7 @@ from ssvi.methods.settings import setting, share
 
 ABOUT = About(
     "SNR pruning, fine-tuned", "dense VI, pruned before its last epochs", unit="weight", aims_at_density=True,
-    one_process=True,
+    one_process=True, fixed_epochs=True,
 )  # fmt: skip
 
 

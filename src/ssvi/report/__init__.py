@@ -14,7 +14,8 @@ from ssvi.report import number_page, number_tables, page, tables
 from ssvi.report.gather import ReportedRun, gather
 from ssvi.report.gather_tables import ReportedNumbers, gather_numbers, gather_table_classes
 from ssvi.report.sections import GENERATOR
-from ssvi.training.run_folder import RunError, write_whole
+from ssvi.training.errors import RunError
+from ssvi.training.sealed import write_whole
 
 __all__ = ["MOST", "Report", "ReportedNumbers", "ReportedRun", "gather", "write_report"]
 

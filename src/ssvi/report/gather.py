@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import io
+import warnings
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +20,7 @@ from ssvi.evaluation.results import CorruptionResult, HardImages, ImageAnswer, O
 from ssvi.nn.random_tensor import is_random
 from ssvi.plotting import Series
 from ssvi.report.reported import Reported
-from ssvi.training.run_folder import RunError
+from ssvi.training.errors import RunError, RunFolderWarning
 
 
 @dataclass(frozen=True)
@@ -130,7 +131,8 @@ def machine_of(run: FinishedRun) -> str:
     """Processor and threads; "-" where the record is lost: no other part of the report depends on it."""
     try:
         origin = run.folder.origin
-    except RunError:
+    except RunError as error:
+        warnings.warn(f"{error}, so the report does not name the machine", RunFolderWarning, stacklevel=2)
         return "-"
     return (
         f"{origin.processor}, {origin.threads} thread{'s' if origin.threads > 1 else ''}" if origin.processor else "-"

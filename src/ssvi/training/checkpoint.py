@@ -16,28 +16,24 @@ from ssvi.methods.job import Training
 from ssvi.training import model_file, posterior_facts
 from ssvi.training.device import random_state, set_random_state
 from ssvi.training.progress import Progress
+from ssvi.training.recipe import Recipe
 from ssvi.training.run_folder import RunError, RunFolder
 
 
-def save(folder: RunFolder, training: Training[Any], progress: Progress) -> Path:
+def save(folder: RunFolder, recipe: Recipe, training: Training[Any], progress: Progress) -> Path:
     """Write a checkpoint, whole or not at all; the first process writes for all of them."""
     random = {place: distributed.gather(random_state(device)) for place, device in _generators(training.net).items()}
     if distributed.rank() > 0:
         return folder.path
     priors = posterior_facts.priors(training.net)
     state = {"parts": training.state_dict(), "priors": priors, "progress": asdict(progress), **random}
-    try:
+    state["recipe"] = recipe.to_toml()
+    with folder.writing():
         return folder.save_checkpoint(progress.step, state)
-    except OSError as error:
-        raise RunError(
-            f"{folder.path}: no checkpoint could be written ({error}); the last one is intact: make room, and go on with "
-            f"`ssvi train --resume {folder.path}`"
-        ) from error
 
 
-def restore(folder: RunFolder, method: Method, training: Training[Any]) -> tuple[Progress, list[str]]:
-    """Load the newest intact checkpoint; returns where it is, and what was wrong with newer ones."""
-    state, damaged = folder.load_checkpoint()
+def restore(folder: RunFolder, state: dict[str, Any], method: Method, training: Training[Any]) -> Progress:
+    """Load the training state of a checkpoint; returns where it is."""
     progress = Progress(**state["progress"])
     try:
         method.resume(training, progress.epoch)
@@ -50,8 +46,9 @@ def restore(folder: RunFolder, method: Method, training: Training[Any]) -> tuple
     for place, device in _generators(training.net).items():
         set_random_state(device, state[place][distributed.rank()])
     if distributed.rank() == 0:
-        folder.forget_epochs_from(progress.epoch)
-    return progress, damaged
+        with folder.writing():
+            folder.log.forget_from(progress.epoch)
+    return progress
 
 
 def _generators(net: nn.Module) -> dict[str, torch.device]:

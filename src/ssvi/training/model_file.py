@@ -9,12 +9,11 @@ given to `load` again as a plain network.
 from __future__ import annotations
 
 import json
-import os
 from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError, safe_open
-from safetensors.torch import save_file
+from safetensors.torch import save as as_safetensors
 from torch import Tensor, nn
 
 from ssvi.data.tables import Preprocessing
@@ -36,9 +35,13 @@ from ssvi.training.model_header import (
     header_to_json,
 )
 from ssvi.training.model_limits import WRONG, check_head, check_header, damage_named
+from ssvi.training.sealed import EMPTY, Seal, write_whole
 from ssvi.training.stored_parameters import state_key
 
 REMEDY = "Name a file of `ssvi.save`, or a run folder of `ssvi train`"
+
+SEAL = Seal(rb'{"__metadata__":{"ssvi":"{\"sha256\": \"', skip=8)
+"""The header of a safetensors file begins so, after its length in 8 bytes."""
 
 
 def save(
@@ -60,10 +63,8 @@ def save(
         gates={name: type(gate).__name__ for name, gate in gates(net)},
         table=table,
     )
-    target = Path(path)
-    part = target.with_name(target.name + ".part")
-    save_file(tensors, part, {"ssvi": json.dumps(header_to_json(header))})
-    os.replace(part, target)
+    text = json.dumps({"sha256": EMPTY} | header_to_json(header))
+    write_whole(Path(path), SEAL.put(as_safetensors(tensors, {"ssvi": text})))
 
 
 def load(path: str | Path, net: nn.Module | None = None) -> nn.Module:
@@ -83,6 +84,8 @@ def read(file: Path) -> tuple[Header, dict[str, Tensor]]:
     """Header and tensors of a model file; what it says may be a stranger's, and is within the limits."""
     try:
         check_head(file)
+        if not SEAL.holds_of(file):
+            raise ModelFileError(f"{file} is damaged: its SHA-256 does not match. Put back an intact copy")
         with safe_open(file, framework="pt") as archive:
             metadata = archive.metadata() or {}
             if "ssvi" not in metadata:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from ssvi.training.errors import OccupiedError
+
 
 @contextmanager
 def nothing_left_behind(folder: Path) -> Iterator[None]:
@@ -15,6 +17,8 @@ def nothing_left_behind(folder: Path) -> Iterator[None]:
     before = set(folder.iterdir()) if folder.is_dir() else set()
     try:
         yield
+    except OccupiedError:  # what is new was made by another process
+        raise
     except BaseException:
         with suppress(OSError):  # the error that brought us here is the one to show
             _take_away(set(folder.iterdir()) - before)

@@ -46,9 +46,9 @@ def read(path: Path, method: str | None = None) -> Recipe:
     return parse(_text(path), str(path), method)
 
 
-def code_in_file(path: Path) -> list[str]:
-    """The user's own networks and methods that a recipe file names, in its tables too. Nothing is imported."""
-    values = _values(_text(path), str(path))
+def code_in_text(text: str, where: str) -> list[str]:
+    """The user's own networks and methods that a recipe names, in its tables too. Nothing is imported."""
+    values = _values(text, where)
     tables = [value for value in values.values() if isinstance(value, dict)]
     return [name for part in (values, *tables) for name in code_in(part)]
 

@@ -83,6 +83,8 @@ class Run:
         self, on_step: Callable[[StepNumbers], None] = ignore, on_epoch: Callable[[EpochLine], None] = ignore
     ) -> None:
         """Train to the end, or until a signal; the state is saved in both cases."""
+        if distributed.rank() == 0:
+            self.folder.lock.take()
         with on_stop_signal(self.stop), warnings.catch_warnings():
             warnings.simplefilter("ignore", DivergenceWarning)  # it is an error here, which says the same
             if self.progress.step == 0:
@@ -94,6 +96,7 @@ class Run:
                     raise TrainingError(str(error)) from error
         if self.interrupted:
             self.save()
+            self.folder.lock.free()
 
     def _epoch(self, on_step: Callable[[StepNumbers], None], on_epoch: Callable[[EpochLine], None]) -> None:
         """The steps of an epoch that are left, and its end."""
@@ -137,16 +140,17 @@ class Run:
         progress.average_over_processes()
         numbers = pace.numbers(progress, self.training)
         line = epoch_end.summarise(numbers, self.training, progress, self.task, self.batches, validation)
-        self.method.end_of_epoch(self.training, progress.epoch)
-        self.progress = progress.next_epoch(epoch_end.indices(self.net))
-        if distributed.rank() == 0:
-            self.folder.log(line)
+        with self.folder.writing():
+            self.method.end_of_epoch(self.training, progress.epoch)
+            self.progress = progress.next_epoch(epoch_end.indices(self.net))
+            if distributed.rank() == 0:
+                self.folder.log.append(line)
         self.save()
         return line
 
     def save(self) -> Path:
         """A checkpoint from which `resume` goes on bit for bit."""
-        return checkpoint.save(self.folder, self.training, self.progress)
+        return checkpoint.save(self.folder, self.recipe, self.training, self.progress)
 
     def stop(self, reason: str) -> None:
         """Ask the run to stop after the step in progress."""
@@ -160,17 +164,25 @@ class Run:
 
 
 def finish(run: Run) -> Evaluation | NumberEvaluation | None:
-    """Write the model file and result.json; the evaluation is None where there are no examples for testing."""
-    recipe, data = run.recipe, run.data
-    torch.manual_seed(recipe.seed)
+    """Write result.json and the model file, and free the folder; None where there are no examples for testing."""
+    run.folder.lock.take()
+    torch.manual_seed(run.recipe.seed)
     try:
         net = run.method.product(run.training).to(run.device)
     except ValueError as error:  # a density or threshold that leaves nothing of a layer
         raise RecipeError(str(error)) from error
     _fit_batchnorm(run, net)
-    run.task.save(net, run.folder.path / "model.safetensors")
-    evaluation = run.task.evaluate(net, in_order(data, data.test), recipe.samples) if len(data.test) else None
-    run.folder.write_json("result.json", asdict(evaluation) if evaluation else NO_TEST)
+    return _write_end(run, net)
+
+
+def _write_end(run: Run, net: nn.Module) -> Evaluation | NumberEvaluation | None:
+    """The model file comes last: with it the run counts as finished."""
+    batches = in_order(run.data, run.data.test)
+    evaluation = run.task.evaluate(net, batches, run.recipe.samples) if len(batches.split) else None
+    with run.folder.writing():
+        run.folder.write_text("result.json", asdict(evaluation) if evaluation else NO_TEST)
+        run.task.save(net, run.folder.path / "model.safetensors")
+    run.folder.lock.free()
     return evaluation
 
 

@@ -1,47 +1,29 @@
 """A run folder: everything that made a run's numbers, and from which it goes on after any interruption.
 
-    recipe.toml         the resolved recipe
-    machine.json        versions, machine, number of processes
-    table.json          of a run on a table: what was learnt of its columns
-    metrics.jsonl       a line per epoch
-    checkpoints/        the newest two training states, each sealed with its SHA-256
-    states/             the networks that an ensemble or a sampler keeps
-    model.safetensors   the trained network, at the end
-    result.json         its numbers on the test set, at the end
-
-Files are written under another name and renamed, so that a kill at any moment leaves the old file or the new one.
+`ssvi.training.run_files` says which files there are. Each is sealed with its SHA-256 (`ssvi.training.sealed`), so that a
+damaged one is named and not used. One process writes at a time (`ssvi.training.run_lock`).
 """
 
 from __future__ import annotations
 
-import hashlib
-import io
-import json
-import os
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cached_property
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
-import torch
-
-from ssvi.errors import UserError
+from ssvi.training import checkpoint_files, run_files
+from ssvi.training.errors import OccupiedError
+from ssvi.training.errors import RunError as RunError
 from ssvi.training.machine import Origin, origin
-from ssvi.training.progress import EpochLine, epoch_line
-from ssvi.training.recipe import Recipe, RecipeError
-from ssvi.training.recipe_files import code_in_file, read
-from ssvi.training.records import dumps, from_plain, to_plain
-from ssvi.training.trusted_code import check_trusted
-
-FORMAT = 1
-"""The format of a checkpoint; raised when an older reader could not read it."""
-
-KEPT = 2
-"""How many checkpoints are kept: if the newest is damaged, there is one before it."""
-
-_SEAL = hashlib.sha256().digest_size
-
-
-class RunError(UserError, RuntimeError):
-    """A run folder that cannot be used as asked: says what is wrong and what to do."""
+from ssvi.training.progress import EpochLine
+from ssvi.training.recipe import Recipe
+from ssvi.training.recipe_of_run import read_recipe, require_run, write_recipe
+from ssvi.training.records import RecordError, from_plain, to_plain
+from ssvi.training.run_files import TEXTS
+from ssvi.training.run_lock import RunLock
+from ssvi.training.sealed import read_json, sealed_json, write_whole
+from ssvi.training.training_log import REMEDY, TrainingLog
 
 
 class RunFolder:
@@ -49,132 +31,111 @@ class RunFolder:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
+        self.log = TrainingLog(self.path)
+
+    @cached_property
+    def lock(self) -> RunLock:
+        """Held by the process that writes."""
+        return RunLock(self.path)
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Around all that a run writes: a full disk, or one that fails, becomes an error that says how to go on."""
+        try:
+            yield
+        except OSError as error:
+            raise RunError(
+                f"{self.path} could not be written ({error}); the last checkpoint is intact: make room, and go on with "
+                f"`ssvi train --resume {self.path}`"
+            ) from error
+
+    def take_lock(self) -> None:
+        """Let no other process write to the folder, which must be that of a run."""
+        require_run(self.path)
+        self.lock.take()
 
     def refuse_a_second_run(self) -> None:
         """An error if the folder holds a run already."""
         if (self.path / "recipe.toml").exists():
-            raise RunError(
+            raise OccupiedError(
                 f"{self.path} holds a run already: go on with `ssvi train --resume {self.path}`, "
                 "or choose another folder with --out"
             )
 
     def create(self, recipe: Recipe, processes: int = 1) -> None:
-        """Make the folder of a new run."""
+        """Make the folder of a new run; from now on this process alone may write to it."""
         self.refuse_a_second_run()
         try:
             (self.path / "checkpoints").mkdir(parents=True, exist_ok=True)
-            self._write("machine.json", dumps(origin(processes)).encode())
-            self._write("recipe.toml", recipe.to_toml().encode())
+            self.lock.take()
+            self.refuse_a_second_run()  # another process may have been faster
+            self.write_text("machine.json", to_plain(origin(processes)))
+            write_recipe(self.path, recipe)
         except OSError as error:
             raise RunError(f"{self.path} cannot be written: {error}. Choose another folder with --out") from error
 
     @property
     def recipe(self) -> Recipe:
         """The resolved recipe of the run."""
-        file = self.path / "recipe.toml"
-        if not file.is_file():
-            raise RunError(f"{self.path} is not a run folder: it has no recipe.toml. Name a folder of `ssvi train`")
-        try:
-            check_trusted(self.path, code_in_file(file))
-            return read(file)
-        except RecipeError as error:
-            raise RunError(f"{self.path}: recipe.toml is damaged or of another version of ssvi: {error}") from error
+        return read_recipe(self.path)
 
     @property
     def origin(self) -> Origin:
         """Where it was started, and with how many processes."""
         file = self.path / "machine.json"
         try:
-            return from_plain(Origin, json.loads(file.read_text()))
-        except (OSError, ValueError) as error:
-            raise RunError(f"{file} cannot be read: {error}") from error
+            return from_plain(Origin, read_json(file, TEXTS))
+        except RecordError as error:
+            raise RunError(f"{file} is damaged: it is {error}") from error
 
     @property
     def finished(self) -> bool:
         """Whether the trained network is there."""
         return (self.path / "model.safetensors").is_file()
 
+    @property
+    def result(self) -> dict[str, Any]:
+        """Its numbers on the test set; where there are no examples for testing, the reason."""
+        values = read_json(self.path / "result.json", TEXTS)
+        return {name: value for name, value in values.items() if name != "format"}
+
+    def take_recipe(self, recipe: Recipe) -> None:
+        """Go on with a recipe of another number of epochs.
+
+        What is about the network trained so far goes first, for it would not be that of the recipe. A kill in between
+        leaves an unfinished run of the old recipe, which ends with the same network again.
+        """
+        run_files.remove_trained_network(self.path)
+        write_recipe(self.path, recipe)
+
     def save_checkpoint(self, step: int, state: dict[str, Any]) -> Path:
         """Write a training state; then, and only then, forget all but the newest two."""
-        buffer = io.BytesIO()
-        torch.save({"format": FORMAT, **state}, buffer)
-        content = buffer.getvalue()
-        path = self._write(f"checkpoints/step-{step:09d}.pt", content + hashlib.sha256(content).digest())
-        for old in self.checkpoints()[:-KEPT]:
-            old.unlink(missing_ok=True)
-        return path
+        return checkpoint_files.save_checkpoint(self.path, step, state)
 
     def checkpoints(self) -> list[Path]:
         """From the oldest to the newest."""
-        return sorted((self.path / "checkpoints").glob("step-*.pt"))
+        return checkpoint_files.checkpoints(self.path)
 
     def load_checkpoint(self) -> tuple[dict[str, Any], list[str]]:
         """The newest intact training state, and what was wrong with newer ones."""
-        damaged: list[str] = []
-        for path in reversed(self.checkpoints()):
-            try:
-                return read_checkpoint(path), damaged
-            except RunError as error:
-                damaged.append(str(error))
-        raise RunError("\n".join([*damaged, f"{self.path} has no intact checkpoint: start anew in another folder"]))
-
-    def log(self, line: EpochLine) -> None:
-        """Append an epoch to the metrics."""
-        with open(self.path / "metrics.jsonl", "ab") as file:
-            file.write(_json_line(line))
-            _to_disk(file)
+        state, damaged = checkpoint_files.newest_checkpoint(self.path)
+        if state is None:
+            raise RunError("\n".join([*damaged, f"{self.path} has no intact checkpoint: start anew in another folder"]))
+        return state, damaged
 
     def metrics(self) -> list[EpochLine]:
-        """The epochs so far; a line that a kill cut short is not one."""
-        file = self.path / "metrics.jsonl"
-        lines = []
-        for text in file.read_text(errors="replace").splitlines() if file.exists() else []:
-            try:
-                lines.append(epoch_line(json.loads(text)))
-            except ValueError:
-                break
+        """The epochs so far; none if the log does not reach back to the first one, because it was deleted on the way."""
+        lines = self.log.read()
+        if not lines or lines[0].epoch > 0:
+            return []
+        if self.finished and len(lines) != (epochs := self.recipe.all_epochs):
+            raise RunError(f"{self.log.file} is damaged: it has {len(lines)} of {epochs} epochs; {REMEDY}")
         return lines
 
-    def forget_epochs_from(self, epoch: int) -> None:
-        """Drop the lines of epochs that the checkpoint has not seen: they will be trained again."""
-        self._write("metrics.jsonl", b"".join(_json_line(line) for line in self.metrics() if line.epoch < epoch))
+    def write_text(self, name: str, values: dict[str, Any]) -> None:
+        """Write machine.json, table.json or result.json."""
+        self.write_json(name, {"format": TEXTS[-1]} | values)
 
-    def write_json(self, name: str, value: dict[str, Any]) -> None:
-        """Write one of the folder's JSON files."""
-        self._write(name, json.dumps(value, indent=1).encode())
-
-    def _write(self, name: str, content: bytes) -> Path:
-        target = self.path / name
-        write_whole(target, content)
-        return target
-
-
-def write_whole(target: Path, content: bytes) -> None:
-    """Write a file under another name, then rename it: a kill at any moment leaves the old file or the new one."""
-    part = target.with_name(target.name + ".part")
-    with part.open("wb") as file:
-        file.write(content)
-        _to_disk(file)
-    os.replace(part, target)
-
-
-def read_checkpoint(path: Path) -> dict[str, Any]:
-    """A training state whose seal and format are right."""
-    content = path.read_bytes()
-    if len(content) <= _SEAL or hashlib.sha256(content[:-_SEAL]).digest() != content[-_SEAL:]:
-        raise RunError(f"{path} is damaged or cut short (its SHA-256 does not match)")
-    state: dict[str, Any] = torch.load(io.BytesIO(content[:-_SEAL]), weights_only=True)
-    if state.get("format") != FORMAT:
-        raise RunError(
-            f"{path} has format {state.get('format')}, this version reads {FORMAT}: use the ssvi that wrote it"
-        )
-    return state
-
-
-def _json_line(line: EpochLine) -> bytes:
-    return json.dumps(to_plain(line)).encode() + b"\n"
-
-
-def _to_disk(file: IO[bytes]) -> None:
-    file.flush()
-    os.fsync(file.fileno())
+    def write_json(self, name: str, values: dict[str, Any]) -> None:
+        """Write one of the folder's JSON files, with its seal."""
+        write_whole(self.path / name, sealed_json(values))

@@ -15,7 +15,7 @@ from ssvi.data import Batches, Examples, TrainingData
 from ssvi.inference import distributed
 from ssvi.methods.base import begin
 from ssvi.methods.job import Job
-from ssvi.training import checkpoint, epoch_end
+from ssvi.training import epoch_end, longer
 from ssvi.training.checkpoint import StateFolder
 from ssvi.training.device import device_of
 from ssvi.training.examples_check import check_examples
@@ -27,6 +27,8 @@ from ssvi.training.new_files import nothing_left_behind
 from ssvi.training.pretrained import start_from
 from ssvi.training.progress import Progress
 from ssvi.training.recipe import AUGMENTATIONS, Recipe, RecipeError
+from ssvi.training.recipe_of_run import refuse_changes
+from ssvi.training.recipe_paths import with_moved_data, with_whole_paths
 from ssvi.training.run import Run
 from ssvi.training.run_folder import RunError, RunFolder
 from ssvi.training.tasks import Task, task_of
@@ -35,7 +37,7 @@ from ssvi.training.trusted_code import UntrustedCodeError, code_in, trust
 
 def start(recipe: Recipe, out: str | Path, data_dir: str | Path | None = None) -> Run:
     """A new run in the folder `out`, which is made when everything has been checked; an error leaves nothing behind."""
-    recipe = _with_whole_paths(recipe)
+    recipe = with_whole_paths(with_moved_data(recipe, data_dir))
     folder = RunFolder(out)
     try:
         folder.refuse_a_second_run()
@@ -56,7 +58,7 @@ def check(recipe: Recipe, data_dir: str | Path | None = None) -> None:
     threads = torch.get_num_threads()
     try:
         with torch.random.fork_rng():
-            _checked(RunFolder("."), _with_whole_paths(recipe), data_dir)
+            _checked(RunFolder("."), with_whole_paths(with_moved_data(recipe, data_dir)), data_dir)
     finally:
         torch.set_num_threads(threads)
 
@@ -74,21 +76,39 @@ def _checked(folder: RunFolder, recipe: Recipe, data_dir: str | Path | None) -> 
     return recipe, task
 
 
-def resume(out: str | Path, data_dir: str | Path | None = None) -> tuple[Run, list[str]]:
-    """The run in the folder `out`, where it was; and what was wrong with newer checkpoints."""
+def resume(out: str | Path, data_dir: str | Path | None = None, epochs: int | None = None) -> tuple[Run, list[str]]:
+    """The run in the folder `out`, where it was; and what was wrong with newer checkpoints.
+
+    `epochs` trains it longer than its recipe says, or shorter (`ssvi.training.longer`).
+    """
     folder = RunFolder(out)
-    recipe, processes = folder.recipe, folder.origin.processes
+    if distributed.rank() == 0:
+        folder.take_lock()
+    recipe = folder.recipe
+    _check_number_of_processes(folder)
+    state, damaged = folder.load_checkpoint() if folder.checkpoints() else (None, [])
+    if state is not None:
+        refuse_changes(folder.path, recipe, state)
+    new = recipe if epochs is None else longer.with_epochs(folder, recipe, epochs, state)
+    if state is not None and new != recipe and "recipe" not in state:
+        state = longer.with_recipe(folder, recipe, state)
+    run = _make(folder, new, data_dir)
+    run.task.check(folder)
+    if state is not None:
+        run.progress = longer.restore(folder, new, state, run.method, run.training)
+    if new != recipe and distributed.rank() == 0:
+        with folder.writing():
+            folder.take_recipe(new)
+    return run, damaged
+
+
+def _check_number_of_processes(folder: RunFolder) -> None:
+    processes = folder.origin.processes
     if processes != distributed.ranks():
         raise RunError(
             f"{folder.path} was trained by {processes} process(es) and there are {distributed.ranks()} now: the noise of "
             f"each is its own, so go on with the same number (torchrun --nproc-per-node {processes} -m ssvi train --resume)"
         )
-    run = _make(folder, recipe, data_dir)
-    run.task.check(folder)
-    damaged: list[str] = []
-    if folder.checkpoints():
-        run.progress, damaged = checkpoint.restore(folder, run.method, run.training)
-    return run, damaged
 
 
 def _trust(recipe: Recipe) -> None:
@@ -97,13 +117,6 @@ def _trust(recipe: Recipe) -> None:
         trust(*code_in(recipe.values))
     except UntrustedCodeError as error:
         warnings.warn(f"{error}: until then, this run opens only after `ssvi trust`", stacklevel=2)
-
-
-def _with_whole_paths(recipe: Recipe) -> Recipe:
-    """The same with paths that are found from every folder."""
-    own = ("pretrained", *(("data", "test") if recipe.is_table else ()))
-    paths = {name: recipe.values[name] for name in own if recipe.values[name]}
-    return recipe.replace(**{name: str(Path(path).expanduser().absolute()) for name, path in paths.items()})
 
 
 def _make(folder: RunFolder, recipe: Recipe, data_dir: str | Path | None) -> Run:

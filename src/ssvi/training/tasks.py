@@ -5,7 +5,6 @@ The loop knows a `Task` and nothing else of images or tables.
 
 from __future__ import annotations
 
-import json
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,8 +21,11 @@ from ssvi.training.likelihood_names import likelihood_of
 from ssvi.training.model_header import ModelAbout
 from ssvi.training.networks import network_for_images, network_for_rows
 from ssvi.training.recipe import Recipe
-from ssvi.training.records import from_plain, to_plain
+from ssvi.training.recipe_paths import with_moved_data
+from ssvi.training.records import RecordError, from_plain, to_plain
+from ssvi.training.run_files import TEXTS
 from ssvi.training.run_folder import RunError, RunFolder
+from ssvi.training.sealed import read_json
 
 FILE = "table.json"
 """What was learnt of the columns, in the run folder."""
@@ -156,17 +158,25 @@ class TableTask(Task):
 
     def keep(self, folder: RunFolder) -> None:
         """What was learnt of the columns, as table.json."""
-        folder.write_json(FILE, to_plain(self.table.learnt))
+        folder.write_text(FILE, to_plain(self.table.learnt))
 
     def check(self, folder: RunFolder) -> None:
         """The table must still give what was learnt of it: else weights would meet other means and other rows."""
         file = folder.path / FILE
-        if file.is_file() and from_plain(Preprocessing, json.loads(file.read_text())) != self.table.learnt:
+        if file.is_file() and _learnt(file) != self.table.learnt:
             raise RunError(f"{self.recipe.data} has changed since {folder.path} was begun: give it back, or start anew")
+
+
+def _learnt(file: Path) -> Preprocessing:
+    try:
+        return from_plain(Preprocessing, read_json(file, TEXTS))
+    except RecordError as error:
+        raise RunError(f"{file} is damaged: it is {error}") from error
 
 
 def task_of(recipe: Recipe, data_dir: str | Path | None = None) -> Task:
     """The task of a recipe; reads its data."""
+    found = with_moved_data(recipe, data_dir)
     if recipe.is_table:
-        return TableTask(recipe, recipe.load_table())
-    return ImageTask(recipe, recipe.load_data(data_dir))
+        return TableTask(recipe, found.load_table())
+    return ImageTask(recipe, found.load_data(data_dir))

@@ -1,6 +1,6 @@
 """Faults inside a process: it is killed, or the disk is full, at a chosen write.
 
-A write is what changes a file: opening it for writing, bringing it to the disk, renaming it, saving tensors.
+A write is what changes a file: opening it for writing, bringing it to the disk, renaming it.
 """
 
 from __future__ import annotations
@@ -12,10 +12,6 @@ import os
 import signal
 from collections.abc import Callable
 from typing import Any
-
-import safetensors.torch
-
-from ssvi.training import model_file
 
 
 def kill() -> None:
@@ -43,7 +39,6 @@ class Writes:
         io.open = builtins.open = counted_open  # type: ignore[assignment]
         os.fsync = self._counted(os.fsync)  # type: ignore[assignment]
         os.replace = self._counted(os.replace)  # type: ignore[assignment]
-        model_file.save_file = self._counted(safetensors.torch.save_file)  # type: ignore[attr-defined]
 
     def _counted(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def counted(*args: Any, **options: Any) -> Any:
