@@ -131,6 +131,10 @@ def test_a_bug_is_not_taken_for_a_mistake(kind, monkeypatch, stopped, tmp_path):
     [
         (OSError(errno.ENOSPC, "No space left on device", "x/y.json"), "error: x/y.json: No space left on device"),
         (PermissionError(errno.EACCES, "Permission denied"), "error: Permission denied"),
+        (
+            IsADirectoryError(errno.EISDIR, "Is a directory", "run/metrics.jsonl"),
+            "error: run/metrics.jsonl: Is a directory",
+        ),
         (MemoryError(), "error: there is not enough memory: lower"),
         (
             RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you"),

@@ -28,8 +28,9 @@ SAME_COMMAND = "stopped; the same command starts again"
 
 _SYSTEM_ERRORS = {
     errno.ENOSPC, errno.EDQUOT, errno.EIO, errno.EROFS, errno.EACCES, errno.EPERM, errno.EMFILE, errno.ENFILE,
+    errno.EISDIR, errno.ENOTDIR,
 }  # fmt: skip
-"""Errors of the operating system that no program can avoid."""
+"""Errors of the operating system that no program can avoid: a disk that is full, a folder where a file should be."""
 
 
 class Interrupted(click.ClickException):

@@ -19,6 +19,9 @@ from ssvi.training.progress import Progress
 from ssvi.training.recipe import Recipe
 from ssvi.training.run_folder import RunError, RunFolder
 
+STATES = "states"
+"""The folder of the networks that an ensemble or a sampler keeps."""
+
 
 def save(folder: RunFolder, recipe: Recipe, training: Training[Any], progress: Progress) -> Path:
     """Write a checkpoint, whole or not at all; the first process writes for all of them."""
@@ -27,7 +30,7 @@ def save(folder: RunFolder, recipe: Recipe, training: Training[Any], progress: P
         return folder.path
     priors = posterior_facts.priors(training.net)
     state = {"parts": training.state_dict(), "priors": priors, "progress": asdict(progress), **random}
-    state["recipe"] = recipe.to_toml()
+    state |= {"recipe": recipe.to_toml(), "states": [file.name for file in _kept_in(folder.path / STATES)]}
     with folder.writing():
         return folder.save_checkpoint(progress.step, state)
 
@@ -35,6 +38,7 @@ def save(folder: RunFolder, recipe: Recipe, training: Training[Any], progress: P
 def restore(folder: RunFolder, state: dict[str, Any], method: Method, training: Training[Any]) -> Progress:
     """Load the training state of a checkpoint; returns where it is."""
     progress = Progress(**state["progress"])
+    _require_states(folder.path / STATES, state.get("states", []))
     try:
         method.resume(training, progress.epoch)
         posterior_facts.take_over(training.net, state["parts"]["net"], state.get("priors", {}))
@@ -49,6 +53,20 @@ def restore(folder: RunFolder, state: dict[str, Any], method: Method, training: 
         with folder.writing():
             folder.log.forget_from(progress.epoch)
     return progress
+
+
+def _kept_in(folder: Path) -> list[Path]:
+    """The networks that were kept, in the order of the epochs."""
+    return sorted(folder.glob("epoch-*.safetensors"))
+
+
+def _require_states(folder: Path, names: list[str]) -> None:
+    """An error if a network is gone that the run had kept: a mixture without it would be another one."""
+    for name in names:
+        if not (folder / name).is_file():
+            raise RunError(
+                f"{folder / name} is gone: it is a network that the run has kept. Start anew in another folder"
+            )
 
 
 def _generators(net: nn.Module) -> dict[str, torch.device]:
@@ -75,13 +93,10 @@ class StateFolder:
 
     def forget_from(self, epoch: int) -> None:
         """Delete what was kept in this epoch or later."""
-        for file in self._files():
+        for file in _kept_in(self.path):
             if int(file.stem.removeprefix("epoch-")) >= epoch:
                 file.unlink(missing_ok=True)
 
     def networks(self) -> Iterator[nn.Module]:
         """All that was kept, in the order of the epochs."""
-        return (model_file.load(file, net=self.fresh()) for file in self._files())
-
-    def _files(self) -> list[Path]:
-        return sorted(self.path.glob("epoch-*.safetensors"))
+        return (model_file.load(file, net=self.fresh()) for file in _kept_in(self.path))

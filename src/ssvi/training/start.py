@@ -16,7 +16,7 @@ from ssvi.inference import distributed
 from ssvi.methods.base import begin
 from ssvi.methods.job import Job
 from ssvi.training import epoch_end, longer
-from ssvi.training.checkpoint import StateFolder
+from ssvi.training.checkpoint import STATES, StateFolder
 from ssvi.training.device import device_of
 from ssvi.training.examples_check import check_examples
 from ssvi.training.first_step import try_first_step
@@ -186,7 +186,7 @@ def _job(
     return Job(
         settings=recipe.settings, lr=recipe.lr, epochs=recipe.epochs, per_epoch=recipe.per_epoch, seed=recipe.seed,
         train_size=len(train), steps_per_epoch=steps_per_epoch, fresh=fresh, inputs=inputs,
-        states=StateFolder(folder.path / "states", fresh), nll=mean_nll(task.likelihood),
+        states=StateFolder(folder.path / STATES, fresh), nll=mean_nll(task.likelihood),
     )  # fmt: skip
 
 
