@@ -25,7 +25,7 @@ METHODS = {"extractall": "tarfile.TarFile.extractall"}
 LISTED = {
     "importlib.import_module": {
         "__init__.py",  # our own modules, by a table
-        "cli/__init__.py",  # our own commands, by a table
+        "cli/commands.py",  # our own commands, by a table
         "data/tables/extras.py",  # polars and scikit-learn, by names in our code
         "methods/__init__.py",  # the method of a recipe: trusted_code checks those that come from a run folder
         "nn/models.py",  # the network of a recipe: trusted_code checks those that come from a model file or a run folder

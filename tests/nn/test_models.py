@@ -68,7 +68,9 @@ def test_own_callables_get_one_number_for_square_images_and_a_pair_for_others():
         build("users_models:Class", classes=7, channels=2, size=size).asked["size"] for size in (5, (5, 5), (5, 6))
     ]
     assert sizes == [5, 5, (5, 6)]
-    with pytest.raises(ValueError, match=r"model='users_models:square' failed with size=\(5, 6\).*not square"):
+    with pytest.raises(
+        ValueError, match=r"model='users_models:square' failed with classes=7, size=\(5, 6\).*not square"
+    ):
         build("users_models:square", classes=7, channels=2, size=(5, 6))
     assert build("users_models:square", classes=7, channels=2, size=5).in_features == 25
 

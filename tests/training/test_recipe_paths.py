@@ -23,10 +23,18 @@ def test_names_of_data_sets_are_no_paths(tmp_path, monkeypatch):
 
 def test_every_path_becomes_whole(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    for name in ("a.csv", "b.csv", "run", "photos"):
+        (tmp_path / name).mkdir()
     recipe = from_mapping({"data": "a.csv", "test": "b.csv", "target": "y", "model": "table", "pretrained": "run"})
     whole = with_whole_paths(recipe)
     assert (whole.data, whole.test, whole.pretrained) == tuple(str(tmp_path / n) for n in ("a.csv", "b.csv", "run"))
     assert with_whole_paths(recipe_files.load("digits").replace(data="photos")).data == str(tmp_path / "photos")
+
+
+def test_what_does_not_exist_stays_as_it_was_typed():
+    for name in ("cifr10", "x" * 300, "~nobody-of-that-name/x.npz"):
+        recipe = recipe_files.load("digits").replace(data=name)
+        assert with_whole_paths(with_moved_data(recipe, "folder")).data == name
 
 
 def test_data_that_moved_are_found_by_their_name(tmp_path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os  # its functions take any text for a path; those of pathlib fail on names that are too long
 from pathlib import Path
 
 from ssvi.data import NAMES, DataError
@@ -9,10 +10,10 @@ from ssvi.training.recipe import Recipe
 
 
 def with_whole_paths(recipe: Recipe) -> Recipe:
-    """The same with paths that are found from every folder."""
+    """The same with paths that are found from every folder; what does not exist stays as it was typed, for the error."""
     own = ("pretrained", *_data_settings(recipe))
-    paths = {name: recipe.values[name] for name in own if recipe.values[name]}
-    return recipe.replace(**{name: str(Path(path).expanduser().absolute()) for name, path in paths.items()})
+    paths = {name: os.path.expanduser(recipe.values[name]) for name in own if recipe.values[name]}
+    return recipe.replace(**{name: os.path.abspath(path) for name, path in paths.items() if os.path.exists(path)})
 
 
 def with_moved_data(recipe: Recipe, data_dir: str | Path | None) -> Recipe:
@@ -26,11 +27,13 @@ def _data_settings(recipe: Recipe) -> list[str]:
 
 
 def _found(path: str, data_dir: str | Path | None) -> str:
-    given = Path(path).expanduser()
-    if given.exists():
+    given = os.path.expanduser(path)
+    if os.path.exists(given):
         return path
-    if data_dir is not None and (moved := Path(data_dir).expanduser() / given.name).exists():
-        return str(moved.absolute())
-    if given.is_absolute():
+    if data_dir is not None:
+        moved = os.path.join(os.path.expanduser(data_dir), os.path.basename(given))
+        if os.path.exists(moved):
+            return os.path.abspath(moved)
+    if os.path.isabs(given):
         raise DataError(f"{path} does not exist: put it back, or name the folder that it is in now with --data-dir")
     return path  # the reader says what is wrong with it
