@@ -52,7 +52,7 @@ def test_200_images_in_flight_are_all_answered_as_if_each_were_alone(model, file
 def test_a_network_that_hangs_blocks_no_request_over_its_limit():
     echo = Echo()
     echo.go_on.clear()
-    with live_server(echo, Limits(timeout=4)) as address:  # all requests must have come in that time on a busy machine too
+    with live_server(echo, Limits(timeout=4)) as address:  # in that time all requests come, on a busy machine too
         replies = asyncio.run(ask_all(address, [b"a"] * IN_FLIGHT, {"Content-Type": "text/plain"}))
         assert {reply.status_code for reply in replies} == {504}, "none was lost, and none waited for the network"
         echo.go_on.set()
