@@ -20,7 +20,8 @@ from ssvi.training.run_lock import FolderLockedError
 def test_the_flags_of_a_run_make_its_recipe():
     base = recipe_files.load("digits", "static")
     target = base.replace(per_epoch=True, keep_dense=(), skip=("a", "b"), lr=1e-7, seed=3, epochs=2, mu_init="0.1")
-    given = train_command.make_context("train", processes.flags(base, target)).params
+    words = processes.flags(base, target)
+    given = train_command.make_context("train", words, help_option_names=[]).params  # click would keep another --help
     fields = {key: value for key, value in given.items() if key in all_fields() and value is not None}
     assert resolve("digits", fields, None) == target
 
