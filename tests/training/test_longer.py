@@ -165,4 +165,6 @@ def test_batches_of_an_update_that_is_under_way(tmp_path):
     """The sums of an update over several batches are of the rate before: the new rate moves another number of weights."""
     run = start(SMALL.replace(mc_steps=3, every=4), tmp_path / "run")
     run.train(lambda numbers: run.stop("a test") if numbers.step == 7 else None)
+    assert run.training.after_step.state.state_dict()["sums"], "an update is under way"
     end(tmp_path / "run", epochs=6)
+    assert len(RunFolder(tmp_path / "run").metrics()) == 6

@@ -83,5 +83,7 @@ def test_a_run_on_a_table_goes_on_with_a_moved_table(tmp_path, monkeypatch):
     run_command("train", "houses.csv", "--target", "price", "--ignore", "sold", *TRAIN)
     (tmp_path / "moved").mkdir()
     shutil.move("houses.csv", "moved")
+    with pytest.raises(DataError, match="--data-dir"):
+        run_command("evaluate", "run")
     run_command("train", "--resume", "run", "--data-dir", "moved")
-    run_command("evaluate", "run", "--data-dir", "moved")
+    assert "test rows" in " ".join(run_command("evaluate", "run", "--data-dir", "moved").split())

@@ -24,6 +24,11 @@ def disk_full() -> None:
     raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
 
+def disk_fails() -> None:
+    """What the operating system says when the disk does not answer."""
+    raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+
 class Writes:
     """Counts the writes of this process from now on, and calls `fault` at the chosen one; later writes pass again."""
 

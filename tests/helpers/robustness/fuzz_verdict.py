@@ -5,11 +5,18 @@ from __future__ import annotations
 import json
 import math
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from robustness.forked import Outcome, forked
 from robustness.fuzz_cases import Case
 
+if TYPE_CHECKING:
+    from torch import nn
+
+    from ssvi.training.recipe import Recipe
+
+CONSTANT = ("ssvi", "ssvi-lrt", "rigl", "set", "static")
+"""The methods that have as many live weights at the end as at the start."""
 LONGEST = 2000
 """Characters of an error: more is no clear line."""
 
@@ -67,6 +74,18 @@ def check_run(folder: Path) -> None:
         assert len(index) == posterior.s <= posterior.d, f"{name}: {len(index)} live weights, s is {posterior.s}"
         assert bool((index.diff() > 0).all()), f"{name}: the positions are not sorted"
         assert int(index[-1]) < posterior.d, f"{name}: a position outside of the layer"
+    if run.recipe.method in CONSTANT:
+        assert_sparsity_of_the_start(run.net, run.recipe, folder.with_name("fresh"))
+
+
+def assert_sparsity_of_the_start(net: nn.Module, recipe: Recipe, folder: Path) -> None:
+    """An assertion fails unless every layer has as many live weights as a run of the recipe begins with."""
+    from ssvi.nn.layers import posterior_uses
+    from ssvi.training.start import start
+
+    fresh = start(recipe, folder).net
+    began, ended = ({name: posterior.s for name, posterior in posterior_uses(each)} for each in (fresh, net))
+    assert began == ended, f"the live weights were {began} and are {ended}"
 
 
 def assert_finite(value: Any, where: str) -> None:

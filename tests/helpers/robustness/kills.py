@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-from robustness.faults import Writes, disk_full, kill
+from robustness.faults import Writes, disk_fails, disk_full, kill
 from robustness.forked import Outcome, forked, start_forked
 
 TIMES = ("seconds", "training_seconds", "images_per_second", "peak_memory_bytes", "sha256")
@@ -67,8 +67,8 @@ def killed_at_moment(draw: random.Random, words: Sequence[str], folder: Path, se
 
 
 def full_disk_at(words: Sequence[str], folder: Path, at: int) -> Outcome:
-    """The command on a disk that is full at one write."""
-    return with_fault(words, folder, disk_full, at)
+    """The command on a disk that is full at one write, or, at every other one, does not answer."""
+    return with_fault(words, folder, disk_fails if at % 2 else disk_full, at)
 
 
 def files_of(run: Path) -> dict[str, Any]:

@@ -84,7 +84,7 @@ def full_disk(folder: Path, method: str, every: int = 1) -> int:
         assert not outcome.crashed, f"write {at}: {outcome.crashed}\n{outcome.err}"
         if outcome.code:  # a write that may fail, such as that of a cache, does not stop the command
             assert outcome.err.count("error: ") == 1, f"write {at}: {outcome.err}"
-            assert "No space left" in outcome.err, f"write {at}: {outcome.err}"
+            assert "No space left" in outcome.err or "Input/output error" in outcome.err, f"write {at}: {outcome.err}"
         _finish(folder, (*begin, "--out", "run"))
         assert_same(folder / "whole", folder / "run")
     return len(tried)
