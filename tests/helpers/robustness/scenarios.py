@@ -29,6 +29,9 @@ OWN = {
 }
 """Settings that make the training of a method pass through all that it does."""
 
+REPORTS = ("report.html", "report.md")
+"""They name the folder, so those of two folders differ."""
+
 
 def training(draw: random.Random, folder: Path, method: str, kills: int) -> int:
     """A run, killed at random writes and at random moments, is the run without kills."""
@@ -66,7 +69,7 @@ def reading(draw: random.Random, folder: Path, words: Sequence[str], kills: int)
     hits = sum(killed_at_write(draw, own, folder, writes) for _ in range(kills))
     outcome = command(own, folder)
     assert outcome.code == 0, outcome.err
-    assert_same(folder / "whole", folder / "run", but=("report.html", "report.md"))  # they name the folder
+    assert_same(folder / "whole", folder / "run", but=REPORTS)
     return hits
 
 
@@ -88,6 +91,26 @@ def full_disk(folder: Path, method: str, every: int = 1) -> int:
         _finish(folder, (*begin, "--out", "run"))
         assert_same(folder / "whole", folder / "run")
     return len(tried)
+
+
+def full_disk_at_reading(folder: Path, words: Sequence[str]) -> int:
+    """A command on the finished run `whole`, on a disk that fails at each write in turn: a result or one clear line.
+
+    Given again, it leaves what it leaves otherwise. Returns how many writes failed.
+    """
+    shutil.copytree(folder / "whole", folder / "before")
+    writes = writes_of([word.replace("RUN", "whole") for word in words], folder)
+    own = [word.replace("RUN", "run") for word in words]
+    for at in range(writes):
+        shutil.rmtree(folder / "run", ignore_errors=True)
+        shutil.copytree(folder / "before", folder / "run")
+        outcome = full_disk_at(own, folder, at)
+        assert not outcome.crashed, f"{words[0]}, write {at}: {outcome.crashed}\n{outcome.err}"
+        assert outcome.code == 0 or outcome.err.count("error: ") == 1, f"{words[0]}, write {at}: {outcome.err}"
+        again = command(own, folder)
+        assert again.code == 0, again.err
+        assert_same(folder / "whole", folder / "run", but=REPORTS)
+    return writes
 
 
 def _finish(folder: Path, begin: Sequence[str]) -> None:
