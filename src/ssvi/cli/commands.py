@@ -64,7 +64,7 @@ COMMANDS = {
         "Let run folders and model files name code of yours: a network package.module:function, the module of a method.",
     ),
     "tune": (
-        "ssvi.cli.compare:tune_command",
+        "ssvi.cli.tune:tune_command",
         "Try the same number of settings for each method, and print the best as tables for the RECIPE.",
     ),
 }

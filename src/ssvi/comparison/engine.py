@@ -1,4 +1,4 @@
-"""Train the runs that are missing: each in a process of its own, several at a time, with progress bars."""
+"""Train the runs that are missing: several at a time, in the home that the user chose, with progress bars."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
 
 from ssvi.comparison.grid import PlannedRun
-from ssvi.comparison.processes import Process, failure, start_process
+from ssvi.comparison.homes import Home, Job, LocalProcesses
+from ssvi.comparison.processes import failure
 from ssvi.signals import on_stop_signal
 from ssvi.training.run_lock import FolderLockedError
 
@@ -31,21 +32,23 @@ class Outcome:
     """The name of the signal that stopped the training, or nothing."""
 
 
-def train_missing(runs: Sequence[PlannedRun], recipe: str, jobs: int, data_dir: Path | None, bars: Bars) -> Outcome:
+def train_missing(
+    runs: Sequence[PlannedRun], recipe: str, jobs: int, data_dir: Path | None, bars: Bars, home: Home | None = None
+) -> Outcome:
     """Train the runs that are not finished, `jobs` at a time; one that fails does not stop the others.
 
     After the first Ctrl-C or SIGTERM every run saves its state and the training ends; a second one does not wait for that.
     """
-    return _Training(runs, recipe, data_dir, bars).run(jobs)
+    return _Training(runs, recipe, data_dir, bars, home or LocalProcesses()).run(jobs)
 
 
 class _Training:
     """The runs that wait and the runs in progress."""
 
-    def __init__(self, runs: Sequence[PlannedRun], recipe: str, data_dir: Path | None, bars: Bars) -> None:
-        self.recipe, self.data_dir, self.bars = recipe, data_dir, bars
+    def __init__(self, runs: Sequence[PlannedRun], recipe: str, data_dir: Path | None, bars: Bars, home: Home) -> None:
+        self.recipe, self.data_dir, self.bars, self.home = recipe, data_dir, bars, home
         self.waiting = deque(run for run in runs if not run.folder.finished)
-        self.active: dict[PlannedRun, Process] = {}
+        self.active: dict[PlannedRun, Job] = {}
         self.outcome = Outcome()
 
     def run(self, jobs: int) -> Outcome:
@@ -68,7 +71,7 @@ class _Training:
 
     def _start(self, run: PlannedRun) -> None:
         try:
-            self.active[run] = start_process(run, self.recipe, self.data_dir)
+            self.active[run] = self.home.start(run, self.recipe, self.data_dir)
         except FolderLockedError as error:
             self._end(run, str(error))
 
@@ -77,9 +80,9 @@ class _Training:
         time.sleep(PAUSE)
         for run, process in list(self.active.items()):
             self.bars.at(run, run.epochs_done)
-            if process.poll() is not None:
+            if (code := process.poll()) is not None:
                 del self.active[run]
-                self._end(run, failure(run, process.returncode))
+                self._end(run, failure(run, code))
 
     def _end(self, run: PlannedRun, why: str) -> None:
         if why:
