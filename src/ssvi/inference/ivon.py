@@ -33,6 +33,7 @@ from ssvi.inference.loss import check_train_size
 from ssvi.inference.watch import BY_IVON, TrainingWatch
 from ssvi.nn.posterior import SparseGaussian
 from ssvi.nn.sparse import SparsePosterior
+from ssvi.schedules import Schedule, resolve
 
 
 class IVON(Optimizer):
@@ -54,7 +55,8 @@ class IVON(Optimizer):
         lr: of the natural gradient; torch's schedulers change it. 0.1 to 0.5, with a warm-up and a cosine to 0.
         h0: the start of h; None: what gives a layer the sigma that it has, but at least `H_START` (then sigma is smaller).
         betas: b1 of the momentum and b2 of the curvature.
-        temperature: 1 is the bound; below 1 is a cold posterior, likelihood and prior to the power 1 / temperature.
+        temperature: 1 is the bound; below 1 is a cold posterior, likelihood and prior to the power 1 / temperature. A
+            schedule of the step may begin cold: theta ~ q disturbs weights that are still small more than trained ones.
         clip_radius: no weight moves by more than lr times this in a step.
         rest_lr, rest_momentum: of the parameters that are not Bayesian: biases, normalisation, deterministic layers.
         groups: patterns of layers with an lr, betas or clip_radius of their own: {"head*": {"lr": 0.05}}, for example.
@@ -70,18 +72,18 @@ class IVON(Optimizer):
         train_size: int,
         h0: float | None = None,
         betas: tuple[float, float] = (0.9, 0.9999),
-        temperature: float = 1.0,
+        temperature: float | Schedule = 1.0,
         clip_radius: float = math.inf,
         rest_lr: float = 0.02,
         rest_momentum: float = 0.9,
         groups: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         check_train_size(train_size)
+        self.train_size, self._temperature = train_size, resolve(temperature)
         check_numbers(
-            positive={"h0": 1.0 if h0 is None else h0, "temperature": temperature, "clip_radius": clip_radius},
+            positive={"h0": 1.0 if h0 is None else h0, "temperature": self._temperature(0), "clip_radius": clip_radius},
             rates={"lr": lr, "rest_lr": rest_lr}, shares={"rest_momentum": rest_momentum}, betas=betas,
         )  # fmt: skip
-        self.train_size, self.temperature = train_size, temperature
         self._posteriors = trainable(bnn)
         self._h0, self._h_hat, self._samples = dict[nn.Parameter, float](), dict[nn.Parameter, Tensor](), 0
         natural = {"kind": "mu", "lr": lr, "betas": betas, "clip_radius": clip_radius, "step": 0}
@@ -89,12 +91,17 @@ class IVON(Optimizer):
         super().__init__(parameter_groups(bnn, natural, plain, groups or {}), {"lr": lr})
         for mu, posterior in self._posteriors.items():
             posterior.rho.requires_grad_(False)  # sigma is written after every step, and has no gradient
-            h, excess = start_of_h(posterior.sigma2.detach() / temperature, train_size, self._delta(posterior), h0)
+            h, excess = start_of_h(posterior.sigma2.detach() / self.temperature, train_size, self._delta(posterior), h0)
             self.state[mu] = {"g": torch.zeros_like(h), "h": h, "excess": excess}
             self._h0[mu] = h.mean().item()
             posterior.sigma_init.copy_(self.sigma(posterior).mean())  # what reports call the start of sigma
             self._write_sigma(posterior)
         self._watch = TrainingWatch(bnn, BY_IVON)
+
+    @property
+    def temperature(self) -> float:
+        """That of the coming step."""
+        return self._temperature(self.param_groups[0]["step"])
 
     def sigma(self, posterior: SparseGaussian) -> Tensor:
         """1 / sqrt(lambda (h + delta)) of the live weights."""

@@ -21,6 +21,8 @@ from ssvi.methods.settings import POSITIVE, RecipeError, at_least, default_of, s
 from ssvi.nn.convert import to_bnn
 from ssvi.nn.layers import kl
 
+COLD = 0.01
+"""Where a temperature that rises begins, as a share of its end: at 0 the noise would say nothing of the curvature."""
 LR: float = default_of(IVON, "lr")
 """The learning rate of a recipe that names none."""
 
@@ -40,6 +42,9 @@ class NaturalGradients(Prior):
         share("the steps"),
     )
     temperature: float = setting(default_of(IVON, "temperature"), "1 is the bound, less a cold posterior", POSITIVE)
+    temperature_warmup: float = setting(
+        0.0, "share of the steps in which the temperature rises from a hundredth of it", share("the steps")
+    )
     rest_lr: float = setting(default_of(IVON, "rest_lr"), "learning rate of biases and normalisation", POSITIVE)
     clip_radius: float = setting(
         0.0, "no weight moves by more than lr times this in a step; 0: without a bound", at_least(0)
@@ -74,6 +79,15 @@ class SampledBound:
         return nll + self.temperature / self.train_size * divergence
 
 
+def temperature(job: Job[NaturalGradients]) -> schedules.Schedule:
+    """That of each step; in the warm-up it rises in a straight line."""
+    settings = job.settings
+    rise = round(settings.temperature_warmup * job.steps)
+    if not rise:
+        return schedules.constant(settings.temperature)
+    return schedules.linear(settings.temperature, steps=rise, start=COLD * settings.temperature)
+
+
 def loss(job: Job[NaturalGradients], net: nn.Module) -> Loss:
     """The negative log-likelihood at the theta of the batch."""
     return SampledBound(net, job.train_size, job.settings.temperature)
@@ -83,7 +97,7 @@ def optimizer(job: Job[NaturalGradients], net: nn.Module) -> tuple[Optimizer, sc
     """IVON, with a learning rate that rises in the warm-up and falls to 0 as a cosine."""
     settings = job.settings
     ivon = IVON(
-        net, job.lr, train_size=job.train_size, h0=settings.h0 or None, temperature=settings.temperature,
+        net, job.lr, train_size=job.train_size, h0=settings.h0 or None, temperature=temperature(job),
         betas=(default_of(IVON, "betas")[0], _b2(settings, job.steps)), rest_lr=settings.rest_lr,
         clip_radius=settings.clip_radius or math.inf,
     )  # fmt: skip
