@@ -82,6 +82,36 @@ def test_step_for_step_against_an_independent_dense_reference():
         torch.testing.assert_close(bnn.sigma.detach(), 1 / (n / temperature * (h + delta)).sqrt())
 
 
+def test_a_schedule_of_the_temperature_sets_sigma_at_each_step_and_after_a_resume():
+    x, y = regression()
+    bnn = linear(x)
+    schedule = ssvi.schedules.linear(0.8, steps=4, start=0.2)
+    optimizer = ssvi.IVON(bnn, train_size=len(x), temperature=schedule)
+    delta = 1 / len(x)
+    for step in range(6):
+        h = optimizer.state[bnn.mu]["h"]
+        expected = (schedule(step) / (len(x) * (h + delta))).sqrt()
+        torch.testing.assert_close(bnn.sigma.detach(), expected)
+        with optimizer.sampled():
+            gaussian_nll(bnn(x), y).backward()
+        optimizer.step()
+        if step == 1:
+            saved = copy.deepcopy(optimizer.state_dict())
+            optimizer = ssvi.IVON(bnn, train_size=len(x), temperature=schedule)
+            optimizer.load_state_dict(saved)
+    assert optimizer.temperature == 0.8
+
+
+def test_a_schedule_that_reaches_0_is_an_error_that_names_the_step():
+    x, y = regression()
+    bnn = linear(x)
+    optimizer = ssvi.IVON(bnn, train_size=len(x), temperature=ssvi.schedules.linear(0.0, steps=1, start=1.0))
+    with optimizer.sampled():
+        gaussian_nll(bnn(x), y).backward()
+    with pytest.raises(ValueError, match=r"temperature=0\.0 at step 1 must be positive"):
+        optimizer.step()
+
+
 def test_h_is_the_diagonal_of_the_hessian():
     """With mu at rest in a minimum and a narrow q, h averages d^2 l / dtheta_i^2 at mu: of a network with a hidden layer."""
     torch.manual_seed(0)
@@ -267,6 +297,7 @@ def test_at_the_mean_nothing_is_learnt_of_the_curvature():
         ({"lr": math.nan}, "lr=nan must be a finite number"),
         ({"betas": (0.9, 1.0)}, r"betas\[1\]=1.0 must be in \[0, 1\)"),
         ({"temperature": -1.0}, "temperature=-1.0 must be positive"),
+        ({"temperature": ssvi.schedules.linear(1.0, steps=9)}, "temperature=0.0 must be positive"),
     ],
 )
 def test_mistakes_are_named(changes, message):

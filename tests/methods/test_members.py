@@ -83,14 +83,18 @@ def test_the_name_of_an_earlier_version():
     assert methods.present_name("vi", {"beta_max"}) == "vi"
 
 
-def b2_of(steps_per_epoch: int, **settings: float) -> float:
-    """The b2 with which IVON averages the curvature in a training of ten epochs."""
-    net = ssvi.to_bnn(nn.Linear(4, 2), 0.5)
+def ivon_of(steps_per_epoch: int, **settings: float) -> ssvi.IVON:
+    """The optimiser of a training of ten epochs."""
     job = Job(
         settings=methods.get("ssvi").Settings(**settings), lr=0.1, epochs=10, per_epoch=False, seed=0, train_size=100,
         steps_per_epoch=steps_per_epoch, fresh=lambda: nn.Linear(4, 2), inputs=lambda: iter(()), states=None, nll=None,
     )  # fmt: skip
-    return natural.optimizer(job, net)[0].param_groups[0]["betas"][1]
+    return natural.optimizer(job, ssvi.to_bnn(nn.Linear(4, 2), 0.5))[0]
+
+
+def b2_of(steps_per_epoch: int, **settings: float) -> float:
+    """The b2 with which it averages the curvature."""
+    return ivon_of(steps_per_epoch, **settings).param_groups[0]["betas"][1]
 
 
 def test_the_memory_of_the_curvature_follows_the_length_of_the_training():
@@ -99,3 +103,14 @@ def test_the_memory_of_the_curvature_follows_the_length_of_the_training():
     assert b2_of(100, b2=0.9) == 0.9
     with pytest.raises(RecipeError, match=r"memory=0.4 and b2=0.9 .* give one of them"):
         b2_of(100, memory=0.4, b2=0.9)
+
+
+def test_the_temperature_rises_in_its_warm_up_and_stays():
+    ivon = ivon_of(4, temperature=0.5, temperature_warmup=0.5)
+
+    def at(step: int) -> float:
+        ivon.param_groups[0]["step"] = step
+        return ivon.temperature
+
+    assert [at(step) for step in (0, 10, 20, 40)] == pytest.approx([0.005, 0.2525, 0.5, 0.5])
+    assert ivon_of(4, temperature=0.5).temperature == 0.5

@@ -27,6 +27,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from ssvi.inference import distributed
+from ssvi.inference.argument_checks import check_number_or_schedule
 from ssvi.inference.ivon_checks import check_numbers, refuse_scaler, refuse_sharded, trainable
 from ssvi.inference.ivon_settings import H_STEP, keep_precision, parameter_groups, start_of_h
 from ssvi.inference.loss import check_train_size
@@ -79,6 +80,7 @@ class IVON(Optimizer):
         groups: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         check_train_size(train_size)
+        check_number_or_schedule("temperature", temperature, "1 is the bound, less is a cold posterior")
         self.train_size, self._temperature = train_size, resolve(temperature)
         check_numbers(
             positive={"h0": 1.0 if h0 is None else h0, "temperature": self._temperature(0), "clip_radius": clip_radius},
@@ -101,7 +103,10 @@ class IVON(Optimizer):
     @property
     def temperature(self) -> float:
         """That of the coming step."""
-        return self._temperature(self.param_groups[0]["step"])
+        step = self.param_groups[0]["step"]
+        if not (value := self._temperature(step)) > 0:
+            raise ValueError(f"temperature={value!r} at step {step} must be positive: begin with a little, not with 0")
+        return value
 
     def sigma(self, posterior: SparseGaussian) -> Tensor:
         """1 / sqrt(lambda (h + delta)) of the live weights."""

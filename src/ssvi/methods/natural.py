@@ -71,7 +71,7 @@ class SampledBound:
         """nll + temperature KL / N, of which only the first term has a gradient; the optimiser has that of the other.
 
         At temperature 1 this is what its steps descend. At another one they descend it for a prior whose variance is
-        multiplied by the temperature.
+        multiplied by the temperature. Of a temperature that rises it is the bound at the end.
         """
         with torch.no_grad():
             divergence = kl(self.net)
