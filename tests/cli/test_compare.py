@@ -13,7 +13,7 @@ from grids import SMALL, planned
 from lock_holder import HOLD_LOCK
 
 from ssvi.cli import cli
-from ssvi.comparison import processes
+from ssvi.comparison import engine, processes
 from ssvi.comparison.tuning import BUDGET
 
 
@@ -43,6 +43,7 @@ def test_compare_trains_once_prints_and_writes(tmp_path):
 
 def test_a_folder_in_which_another_process_trains_is_left_alone_and_reported(tmp_path, monkeypatch):
     monkeypatch.setattr(processes, "command", lambda run, *more: pytest.fail(f"{run.name} is trained"))
+    monkeypatch.setattr(engine, "PATIENCE", 0.0)
     folder = tmp_path / "ssvi-0.05-seed0"
     folder.mkdir()
     holder = subprocess.Popen([sys.executable, "-c", HOLD_LOCK, folder], stdout=subprocess.PIPE)

@@ -44,7 +44,7 @@ def test_a_folder_in_which_another_process_trains_is_left_alone(tmp_path, monkey
         process.wait()
     monkeypatch.setattr(processes, "command", lambda *any_run: [sys.executable, "-c", "print('second')"])
     assert start_process(run, "digits", None).wait() == 0
-    assert (run.path / "stdout.log").read_text() == "second\n"
+    assert (run.path / "stdout.log").read_text() == "locked\nsecond\n"  # a log goes on
 
 
 def test_no_module_of_ours_needs_fcntl():
