@@ -11,7 +11,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -126,7 +125,7 @@ class RayCluster:
 def _connected(address: str | None) -> Any:
     """Ray, connected to the cluster; an error that says what to do where that is not possible."""
     try:
-        ray = import_module("ray")
+        import ray
     except ImportError as error:
         raise ClusterError("--engine ray needs Ray: pip install 'ssvi[ray]'") from error
     try:
