@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from ssvi import comparison
+from ssvi.cli.completion import Completer
 from ssvi.cli.help import RecipeCommand
 from ssvi.cli.many_runs import (
     SET_HERE,
@@ -19,6 +20,8 @@ from ssvi.cli.many_runs import (
     evaluate_missing,
     home_of,
     jobs_option,
+    mirrored,
+    places,
     recipes_of,
     samples_option,
     train_missing,
@@ -39,7 +42,10 @@ from ssvi.report import MOST, write_report
 @click.option(
     "--seeds", default="0,1,2", show_default=True, metavar="A,B,...", help="train everything once for each seed"
 )
-@click.option("--out", type=click.Path(path_type=Path), help="folder of the run folders [compare/RECIPE]")
+@click.option(
+    "--out", shell_complete=Completer(files=True),
+    help="folder of the run folders, or an address such as s3://BUCKET/NAME [compare/RECIPE]",
+)  # fmt: skip
 @jobs_option
 @engine_options
 @data_dir_option
@@ -48,7 +54,7 @@ from ssvi.report import MOST, write_report
 @click.option("--json", "as_json", is_flag=True, help="print every number of every run as JSON, unrounded")
 @recipe_flags(without=SET_HERE)
 def compare_command(
-    recipe: str, methods: str | None, densities: str | None, seeds: str, out: Path | None, jobs: int | None,
+    recipe: str, methods: str | None, densities: str | None, seeds: str, out: str | None, jobs: int | None,
     engine: str, address: str | None, cores: int | None, ram: int, data_dir: Path | None, samples: int | None,
     write: Path | None, as_json: bool, **flags: Any,
 ) -> None:  # fmt: skip
@@ -58,13 +64,14 @@ def compare_command(
     give the same command again. The report in --out shows the runs of the first seed side by side. The
     flags of settings override the recipe, for all runs.
     """
-    home, folder = home_of(engine, address, cores, ram), out or Path("compare") / Path(recipe).stem
+    folder, copies = places(out, Path("compare") / Path(recipe).stem)
+    home = home_of(engine, address, cores, ram)
     jobs = jobs or home.capacity
     recipes = recipes_of(recipe, chosen_methods(methods), flags, jobs, cores)
     aims = None if densities is None else values_of("--densities", densities, float, "numbers such as 0.05,0.1")
     chosen = values_of("--seeds", seeds, int, "whole numbers such as 0,1,2")
     samples = samples or recipes[0].samples
-    runs = comparison.plan(recipes, aims, chosen, folder)
+    runs = mirrored(comparison.plan(recipes, aims, chosen, folder), copies)
     failures = train_missing(runs, recipe, jobs, data_dir, home)
     evaluate_missing(runs, samples, jobs, data_dir, home)
     results = comparison.evaluate_runs(runs, failures, samples, data_dir, bar)

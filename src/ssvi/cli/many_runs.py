@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +12,13 @@ import click
 from ssvi import comparison
 from ssvi.cli.endings import Interrupted
 from ssvi.cli.options import resolve, values_of
+from ssvi.cli.progress import bar
 from ssvi.comparison import Bars, EvaluationBar, Home, LocalProcesses, Needs, PlannedRun
 from ssvi.comparison.results import is_evaluated
 from ssvi.methods import NAMES
 from ssvi.serving import parse_bytes
+from ssvi.training.errors import RunError
+from ssvi.training.mirror import Mirror
 from ssvi.training.recipe import Recipe, RecipeError, fields_of
 
 SET_HERE = ("method", "density", "seed", "samples")
@@ -94,10 +98,27 @@ def _recipe(name: str, method: str, flags: Mapping[str, object], threads: Mappin
     return recipe
 
 
+def places(out: str | None, default: Path) -> tuple[Path, str]:
+    """The folder of the run folders, and the address of their copies, if `--out` is one: then the folder is the default."""
+    return (default, out.rstrip("/")) if out is not None and "://" in out else (Path(out) if out else default, "")
+
+
+def mirrored(runs: Sequence[PlannedRun], address: str) -> list[PlannedRun]:
+    """The runs with copies at the address, if there is one; their folders are made equal to the copies that are there."""
+    if not address:
+        return list(runs)
+    runs = [replace(run, mirror=f"{address}/{run.name}") for run in runs]
+    for run in bar(runs, "fetching"):
+        run.folder.lock.refuse_a_second_writer()
+        Mirror(run.mirror, run.path).fetch()
+    return runs
+
+
 def train_missing(
     runs: Sequence[PlannedRun], recipe: str, jobs: int, data_dir: Path | None, home: Home | None = None
 ) -> dict[str, str]:
     """Train the missing runs, with progress bars. Why each run failed, by name; after a signal the command ends here."""
+    _refuse_addresses(runs)
     comparison.refuse_changes(runs)
     comparison.check_runs(runs, data_dir)
     with Bars(runs) as bars:
@@ -108,6 +129,13 @@ def train_missing(
             outcome.interrupted, f"saved; {done} of {len(runs)} runs are finished, the same command goes on"
         )
     return outcome.failures
+
+
+def _refuse_addresses(runs: Sequence[PlannedRun]) -> None:
+    """An error where an address became a folder: the path of s3://a is s3:/a."""
+    for run in runs:
+        if len(first := run.path.parts[0]) > 2 and first.endswith(":"):
+            raise RunError(f"--out={run.path.parent} is an address: this command takes a folder, `ssvi compare` both")
 
 
 def evaluate_missing(runs: Sequence[PlannedRun], samples: int, jobs: int, data_dir: Path | None, home: Home) -> None:

@@ -14,7 +14,8 @@ from pathlib import Path
 
 from ssvi.comparison.bars import Display
 from ssvi.comparison.grid import PlannedRun
-from ssvi.comparison.homes import Home, Job, LocalProcesses
+from ssvi.comparison.homes import Home, LocalProcesses
+from ssvi.comparison.jobs import Job
 from ssvi.comparison.processes import failure
 from ssvi.signals import on_stop_signal
 from ssvi.training.run_lock import FolderLockedError

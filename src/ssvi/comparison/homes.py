@@ -12,24 +12,10 @@ from pathlib import Path
 from typing import Protocol
 
 from ssvi.comparison.grid import PlannedRun
+from ssvi.comparison.jobs import Job
+from ssvi.comparison.mirrored import started
 from ssvi.comparison.processes import start_evaluation, start_process
 from ssvi.data.memory import free_bytes
-
-
-class Job(Protocol):
-    """A task that was started. A process of `subprocess` is one."""
-
-    returncode: int | None
-    """None while it works; 0 if it ended well; negative if it was killed, or its machine was lost."""
-
-    def poll(self) -> int | None:
-        """The return code, or None while it works."""
-
-    def terminate(self) -> None:
-        """Let it save its state and end; it may take a while."""
-
-    def wait(self) -> int:
-        """Wait for its end. The return code."""
 
 
 class Home(Protocol):
@@ -72,8 +58,8 @@ class LocalProcesses:
 
     def start(self, run: PlannedRun, recipe: str, data_dir: Path | None) -> Job:
         """Start or continue the run in a process of its own."""
-        return start_process(run, recipe, data_dir)
+        return started(run, lambda: start_process(run, recipe, data_dir))
 
     def evaluate(self, run: PlannedRun, samples: int, data_dir: Path | None) -> Job:
         """Evaluate the run in a process of its own."""
-        return start_evaluation(run, samples, data_dir)
+        return started(run, lambda: start_evaluation(run, samples, data_dir))

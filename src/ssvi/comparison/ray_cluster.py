@@ -1,6 +1,7 @@
 """A Ray cluster as a home of runs (`pip install 'ssvi[ray]'`): a worker for each task, on whichever node has room.
 
-The folders of the runs must be on a file system that all nodes share, under the same path. Ray places the workers and
+The folders of the runs are on a file system that all nodes share, under the same path, or have copies at an address, and
+each node has folders of its own. Ray places the workers and
 notices when one is lost; that a lost task goes on is the engine's, as for local processes.
 """
 
@@ -16,9 +17,12 @@ from typing import Any
 
 from ssvi.comparison.grid import PlannedRun
 from ssvi.comparison.homes import Needs
+from ssvi.comparison.jobs import Job
+from ssvi.comparison.mirrored import FetchingJob
 from ssvi.comparison.ray_worker import Worker
 from ssvi.data.memory import in_gigabytes
 from ssvi.errors import UserError
+from ssvi.training.mirror import Mirror
 
 LOST = -signal.SIGKILL
 """The return code of a task whose worker or node was lost."""
@@ -96,20 +100,26 @@ class RayCluster:
         """How many tasks there is room for on all nodes that are alive now."""
         return sum(self.needs.fit(cores, memory) for cores, memory in self._nodes())
 
-    def start(self, run: PlannedRun, recipe: str, data_dir: Path | None) -> RayJob:
+    def start(self, run: PlannedRun, recipe: str, data_dir: Path | None) -> Job:
         """Start or continue the run as soon as a node has room for it."""
         run.path.mkdir(parents=True, exist_ok=True)
-        worker = self._worker.remote()
-        begun = worker.begin.remote()
+        worker, begun = self._new_worker()
         result = worker.train.remote(_whole(run), _whole_recipe(recipe), _whole_path(data_dir))
-        return RayJob(self._ray, worker, begun, result, run.path / "stderr.log")
+        return self._job(run, RayJob(self._ray, worker, begun, result, run.path / "stderr.log"))
 
-    def evaluate(self, run: PlannedRun, samples: int, data_dir: Path | None) -> RayJob:
+    def evaluate(self, run: PlannedRun, samples: int, data_dir: Path | None) -> Job:
         """Evaluate the finished run as soon as a node has room for it."""
-        worker = self._worker.remote()
-        begun = worker.begin.remote()
+        worker, begun = self._new_worker()
         result = worker.evaluate.remote(_whole(run), samples, _whole_path(data_dir))
-        return RayJob(self._ray, worker, begun, result, run.path / "evaluation.log")
+        return self._job(run, RayJob(self._ray, worker, begun, result, run.path / "evaluation.log"))
+
+    def _new_worker(self) -> tuple[Any, Any]:
+        """A worker, and its first answer, which comes when it has begun."""
+        worker = self._worker.remote()
+        return worker, worker.begin.remote()
+
+    def _job(self, run: PlannedRun, job: RayJob) -> Job:
+        return FetchingJob(job, Mirror(run.mirror, run.path)) if run.mirror else job
 
     def _nodes(self) -> list[tuple[float, float]]:
         """Cores and bytes of each node that is alive."""

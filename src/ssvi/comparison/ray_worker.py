@@ -7,12 +7,15 @@ So a run has the same folder, lock, logs and checkpoints in both homes. If this 
 from __future__ import annotations
 
 import platform
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 from ssvi.comparison.grid import PlannedRun
-from ssvi.comparison.processes import Process, start_evaluation, start_process
+from ssvi.comparison.jobs import Job
+from ssvi.comparison.mirrored import in_scratch_folder, started
+from ssvi.comparison.processes import start_evaluation, start_process
 from ssvi.training.errors import RunError
 from ssvi.training.run_lock import FolderLockedError
 
@@ -36,33 +39,46 @@ class Worker:
 
     def train(self, run: PlannedRun, recipe: str, data_dir: Path | None) -> int:
         """Start or continue the run, and wait for its end. The exit code."""
-        return self._do(run, lambda: start_process(run, recipe, data_dir))
+        return self._do(run, lambda here: start_process(here, recipe, data_dir))
 
     def evaluate(self, run: PlannedRun, samples: int, data_dir: Path | None) -> int:
         """Evaluate the run. The exit code."""
-        return self._do(run, lambda: start_evaluation(run, samples, data_dir))
+        return self._do(run, lambda here: start_evaluation(here, samples, data_dir))
 
     def stop(self) -> None:
         """Let the task save its state and end."""
         self.stopped = True
 
-    def _do(self, run: PlannedRun, start: Callable[[], Process]) -> int:
-        if not run.path.is_dir():
+    def _do(self, run: PlannedRun, start: Callable[[PlannedRun], Job]) -> int:
+        """Do the task in the shared folder, or in one of this node, which is not needed when its copy is at the address."""
+        if not run.mirror:
+            self._require_shared(run.path)
+            return self._code(lambda: start(run))
+        here = in_scratch_folder(run)
+        code = self._code(lambda: started(here, lambda: start(here)))
+        shutil.rmtree(here.path, ignore_errors=True)
+        return code
+
+    def _require_shared(self, folder: Path) -> None:
+        if not folder.is_dir():
             raise RunError(
-                f"{run.path} is not there on the node {platform.node()}: choose with --out a folder that all nodes of the "
-                "cluster share, under the same path"
+                f"{folder} is not there on the node {platform.node()}: choose with --out a folder that all nodes of the "
+                "cluster share, under the same path, or an address"
             )
-        process = self._started(start)
-        if process is None:
+
+    def _code(self, start: Callable[[], Job]) -> int:
+        """The exit code of the task, at its end."""
+        job = self._started(start)
+        if job is None:
             return STOPPED
-        while process.poll() is None and not self.stopped:
+        while job.poll() is None and not self.stopped:
             time.sleep(PAUSE)
         if self.stopped:
-            process.terminate()
-        return process.wait()
+            job.terminate()
+        return job.wait()
 
-    def _started(self, start: Callable[[], Process]) -> Process | None:
-        """The process, as soon as nobody else has the lock of the folder; None if the task is to stop."""
+    def _started(self, start: Callable[[], Job]) -> Job | None:
+        """The task, as soon as nobody else has the lock of the folder; None if it is to stop."""
         begin = time.monotonic()
         while not self.stopped:
             try:

@@ -41,6 +41,8 @@ class Mirror:
         self.address, self.folder = address.rstrip("/"), folder
         self._known: Manifest | None = None
         """The manifest that this object has read or written last."""
+        self.is_taken = False
+        """Whether another process has written to the address meanwhile."""
         with self._reported():
             self._store, self._root = _opened(self.address)
 
@@ -68,7 +70,8 @@ class Mirror:
         new = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
         with self._reported():
             old = self._manifest()
-            if old != self._known:
+            self.is_taken = old != self._known
+            if self.is_taken:
                 raise MirrorError(f"{self.address}: another process has gone on with this run; this one stops")
             present = set((old or {}).values())
             for name, digest in new.items():
