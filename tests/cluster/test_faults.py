@@ -1,5 +1,6 @@
 """Workers, trainings, a node and the driver are killed: no run is lost or trained twice, and the tables are the same."""
 
+import getpass
 import json
 import random
 import signal
@@ -101,6 +102,20 @@ def test_what_is_killed_goes_on_and_the_tables_are_the_same(seed, cluster, undis
         counts = epochs_trained(run.path)
         assert max(counts.values()) == 1, f"{run.name}: {counts}"
         assert sum(counts.values()) >= EPOCHS - len(done)  # a kill may come between an epoch and its line
+
+
+def test_without_a_shared_folder_the_runs_go_on_from_their_copies_at_an_address(cluster, undisturbed, tmp_path):
+    """The nodes have folders of their own, and a worker is killed."""
+    runs = planned(tmp_path / "compare" / "digits", "ssvi", "vi", seeds=(0, 1), epochs=EPOCHS)
+    words = [*WORDS, "--out", f"file://{tmp_path}/store", "--engine", "ray", "--address", cluster.address]
+    comparison = Comparison(words, tmp_path / "driver.log", tmp_path)
+    assert wait_for_epochs(runs, 3, comparison)
+    kill(worker_of(trainings(f"ssvi-{getpass.getuser()}")[0]))
+    told, _ = comparison.process.communicate()
+    log = (tmp_path / "driver.log").read_text()
+    assert comparison.process.returncode == 0, log
+    assert "started again" in log
+    assert numbers(told) == numbers(undisturbed)
 
 
 @pytest.mark.parametrize(

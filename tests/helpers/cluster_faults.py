@@ -42,8 +42,8 @@ class TwoNodes:
 class Comparison:
     """`ssvi compare` in a process of its own, which can be started again."""
 
-    def __init__(self, words: list[str], log: Path) -> None:
-        self.words, self.log = words, log
+    def __init__(self, words: list[str], log: Path, folder: Path | None = None) -> None:
+        self.words, self.log, self.folder = words, log, folder
         self.starts = 0
         self.start()
 
@@ -51,8 +51,9 @@ class Comparison:
         self.starts += 1
         with self.log.open("ab") as errors:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "ssvi", *self.words], stdout=subprocess.PIPE, stderr=errors, text=True
-            )
+                [sys.executable, "-m", "ssvi", *self.words],
+                stdout=subprocess.PIPE, stderr=errors, text=True, cwd=self.folder,
+            )  # fmt: skip
 
     @property
     def running(self) -> bool:
@@ -75,11 +76,9 @@ def wait_for_epochs(runs: list[PlannedRun], more: int, comparison: Comparison) -
     return True
 
 
-def trainings(out: Path) -> list[int]:
+def trainings(out: Path | str) -> list[int]:
     """The processes that train in the folders of this comparison."""
-    return [
-        pid for pid, words in _commands() if "ssvi.cli.tethered" in words and "train" in words and str(out) in words
-    ]
+    return [pid for pid, words in _commands() if "ssvi.cli.tethered train" in words and str(out) in words]
 
 
 def worker_of(training: int) -> int:

@@ -119,6 +119,23 @@ def test_a_push_that_breaks_off_leaves_the_copy_before_or_after(folder, address,
     assert texts(elsewhere.folder) == {name: text for name, text in before.items() if name not in unseen}
 
 
+def test_a_push_whose_answer_was_lost_is_not_taken_for_that_of_another(folder, address, monkeypatch):
+    mirror = Mirror(address, folder)
+    replace = mirror._replace_manifest
+
+    def replace_without_answer(files):
+        replace(files)
+        raise OSError("no answer")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(mirror, "_replace_manifest", replace_without_answer)
+        with pytest.raises(MirrorError, match="no answer"):
+            mirror.push()
+    (folder / "metrics.jsonl").write_text("epoch 1\nepoch 2\n")
+    mirror.push()
+    assert not mirror.is_taken
+
+
 def test_a_damaged_content_is_not_used(folder, address, tmp_path):
     Mirror(address, folder).push()
     store, _ = fsspec.core.url_to_fs(address)

@@ -39,8 +39,8 @@ class Mirror:
 
     def __init__(self, address: str, folder: Path) -> None:
         self.address, self.folder = address.rstrip("/"), folder
-        self._known: Manifest | None = None
-        """The manifest that this object has read or written last."""
+        self._known: list[Manifest | None] = [None]
+        """The manifest that this object has read or written last; after a push without an answer, either of two."""
         self.is_taken = False
         """Whether another process has written to the address meanwhile."""
         with self._reported():
@@ -49,14 +49,15 @@ class Mirror:
     def fetch(self) -> None:
         """Make the folder equal to the copy; if there is none yet, the folder stays as it is."""
         with self._reported():
-            self._known = self._manifest()
-            if self._known is None:
+            manifest = self._manifest()
+            self._known = [manifest]
+            if manifest is None:
                 return
             for name in self._names():
-                if name not in self._known:
+                if name not in manifest:
                     (self.folder / name).unlink()
-            for name in sorted(self._known, key=lambda name: name == LAST):
-                self._fetch_file(name, self._known[name])
+            for name in sorted(manifest, key=lambda name: name == LAST):
+                self._fetch_file(name, manifest[name])
 
     def fetch_log(self) -> None:
         """Fetch metrics.jsonl alone: it says how far the run is."""
@@ -70,17 +71,18 @@ class Mirror:
         new = {name: hashlib.sha256(content).hexdigest() for name, content in contents.items()}
         with self._reported():
             old = self._manifest()
-            self.is_taken = old != self._known
+            self.is_taken = old not in self._known
             if self.is_taken:
                 raise MirrorError(f"{self.address}: another process has gone on with this run; this one stops")
             present = set((old or {}).values())
             for name, digest in new.items():
                 if digest not in present:
                     self._store.pipe_file(self._place(digest), contents[name])
+            self._known = [old, new]
             self._replace_manifest(new)
+            self._known = [new]
             for digest in present - set(new.values()):
                 self._store.rm_file(self._place(digest))
-        self._known = new
 
     def _names(self) -> list[str]:
         """The files of the folder. States come before the log, which may be ahead of a state but not behind it."""
