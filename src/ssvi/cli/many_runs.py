@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -139,8 +140,12 @@ def _refuse_addresses(runs: Sequence[PlannedRun]) -> None:
 
 
 def evaluate_missing(runs: Sequence[PlannedRun], samples: int, jobs: int, data_dir: Path | None, home: Home) -> None:
-    """Evaluate the finished runs that are not evaluated yet, with a progress bar; after a signal the command ends here."""
-    missing = [run for run in runs if run.folder.finished and not is_evaluated(run, samples)]
+    """Evaluate the finished runs that are not evaluated yet, with a progress bar; after a signal the command ends here.
+
+    What cannot be stored, in a folder that is read-only, is left to those who read the results.
+    """
+    finished = [run for run in runs if run.folder.finished and os.access(run.path, os.W_OK)]
+    missing = [run for run in finished if not is_evaluated(run, samples)]
     with EvaluationBar(missing) as bars:
         outcome = comparison.evaluate_missing(missing, samples, jobs, data_dir, bars, home)
     if outcome.interrupted:
