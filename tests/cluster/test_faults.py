@@ -18,13 +18,13 @@ from grids import planned
 pytestmark = [
     pytest.mark.cluster,
     pytest.mark.filterwarnings("default"),
-    pytest.mark.timeout(1500),
+    pytest.mark.timeout(3600),
     # Ray reads its variables when it is imported, so the fixture below has to come first
     pytest.mark.skipif(find_spec("ray") is None, reason="Ray is not installed: run `make test-cluster`"),
 ]
 
 EPOCHS, SEEDS = 40, (0, 1)
-WORDS = ["compare", "digits", "--methods", "ssvi,vi", "--seeds", "0,1", "--epochs", str(EPOCHS), "--width", "4"]
+WORDS = ["compare", "digits", "--methods", "ssvi", "--seeds", "0,1", "--epochs", str(EPOCHS), "--width", "4"]
 WORDS += ["--threads", "1", "--samples", "2", "--json"]
 NOT_OF_THE_NETWORK = {"run", "training_seconds", "peak_memory_bytes"}
 FAULTS = ("worker", "training", "node", "driver", "Ctrl-C")
@@ -82,12 +82,12 @@ def disturb(fault: str, cluster: TwoNodes, comparison: Comparison, out: Path) ->
 @pytest.mark.parametrize("seed", SEEDS)
 def test_what_is_killed_goes_on_and_the_tables_are_the_same(seed, cluster, undisturbed, tmp_path):
     random.seed(seed)
-    runs = planned(tmp_path, "ssvi", "vi", seeds=(0, 1), epochs=EPOCHS)
+    runs = planned(tmp_path, "ssvi", seeds=(0, 1), epochs=EPOCHS)
     words = [*WORDS, "--out", str(tmp_path), "--engine", "ray", "--address", cluster.address]
     comparison = Comparison(words, tmp_path / "driver.log")
     done = []
     for fault in random.sample(FAULTS, len(FAULTS)):
-        if wait_for_epochs(runs, random.randint(2, 12), comparison) and trainings(tmp_path):
+        if wait_for_epochs(runs, random.randint(2, 8), comparison) and trainings(tmp_path):
             disturb(fault, cluster, comparison, tmp_path)
             done.append(fault)
         if not comparison.running:
@@ -106,7 +106,7 @@ def test_what_is_killed_goes_on_and_the_tables_are_the_same(seed, cluster, undis
 
 def test_without_a_shared_folder_the_runs_go_on_from_their_copies_at_an_address(cluster, undisturbed, tmp_path):
     """The nodes have folders of their own, and a worker is killed."""
-    runs = planned(tmp_path / "compare" / "digits", "ssvi", "vi", seeds=(0, 1), epochs=EPOCHS)
+    runs = planned(tmp_path / "compare" / "digits", "ssvi", seeds=(0, 1), epochs=EPOCHS)
     words = [*WORDS, "--out", f"file://{tmp_path}/store", "--engine", "ray", "--address", cluster.address]
     comparison = Comparison(words, tmp_path / "driver.log", tmp_path)
     assert wait_for_epochs(runs, 3, comparison)
