@@ -3,15 +3,16 @@ PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
 ECOSYSTEM := .venv-ecosystem
+CLUSTER := .venv-cluster
 NATIVE := $(wildcard hatch_build.py src/ssvi/kernels/native/cpp/*.cpp src/ssvi/kernels/native/cpp/*.h)
 
-.PHONY: demo test test-slow test-ecosystem lint bench sanitize fuzz fuzz-models chaos audit outlines clean
+.PHONY: demo test test-slow test-ecosystem test-cluster lint bench sanitize fuzz fuzz-models chaos audit outlines clean
 
 demo: $(VENV)/.demo
 	$(BIN)/ssvi demo
 
 test: $(VENV)/.test lint
-	$(BIN)/python -m pytest -m "not slow and not ecosystem" -n auto --dist loadfile
+	$(BIN)/python -m pytest -m "not slow and not ecosystem and not cluster" -n auto --dist loadfile
 
 test-slow: $(VENV)/.test
 	$(BIN)/python -m pytest -m slow
@@ -19,6 +20,10 @@ test-slow: $(VENV)/.test
 # Networks of transformers and timm, in an environment of their own: these packages are large, and are pinned.
 test-ecosystem: $(ECOSYSTEM)/.test
 	$(ECOSYSTEM)/bin/python -m pytest -m ecosystem tests/ecosystem
+
+# A Ray cluster of two nodes on this machine, whose workers, nodes and drivers are killed. Some minutes; Linux.
+test-cluster: $(CLUSTER)/.test
+	$(CLUSTER)/bin/python -m pytest -m cluster tests/cluster
 
 # Run it on an idle machine: it measures ratios, and writes docs/performance.md.
 bench: $(VENV)/.test
@@ -71,9 +76,14 @@ $(ECOSYSTEM)/.test: pyproject.toml constraints.txt $(NATIVE)
 	$(ECOSYSTEM)/bin/python -c "import torchvision" || $(ECOSYSTEM)/bin/pip uninstall --yes torchvision
 	touch $@
 
+$(CLUSTER)/.test: pyproject.toml constraints.txt $(NATIVE)
+	$(PYTHON) -m venv $(CLUSTER)
+	$(CLUSTER)/bin/pip install --quiet --constraint constraints.txt --editable ".[cluster]"
+	touch $@
+
 $(VENV):
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
 
 clean:
-	rm -rf $(VENV) $(ECOSYSTEM) out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(ECOSYSTEM) $(CLUSTER) out .mypy_cache .ruff_cache .pytest_cache .hypothesis

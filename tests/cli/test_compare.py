@@ -13,7 +13,7 @@ from grids import SMALL, planned
 from lock_holder import HOLD_LOCK
 
 from ssvi.cli import cli
-from ssvi.comparison import processes
+from ssvi.comparison import engine, processes
 from ssvi.comparison.tuning import BUDGET
 
 
@@ -41,8 +41,25 @@ def test_compare_trains_once_prints_and_writes(tmp_path):
     assert [run["samples"] for run in json.loads(as_recipe.stdout)["runs"]] == [5, 5]
 
 
+def test_with_an_address_a_lost_folder_comes_back_from_its_copy(tmp_path, monkeypatch):
+    words = ["compare", "digits", *SMALL, "--methods", "ssvi", "--seeds", "3", "--samples", "2", "--json"]
+    words += ["--out", f"file://{tmp_path}/store"]
+    said = []
+    for machine in ("first", "second"):
+        folder = tmp_path / machine
+        folder.mkdir()
+        monkeypatch.chdir(folder)
+        said.append(CliRunner().invoke(cli, words, catch_exceptions=False))
+        assert said[-1].exit_code == 0, said[-1].output
+    assert "ssvi-0.05-seed3: trained" in said[0].stderr
+    assert "trained" not in said[1].stderr
+    assert json.loads(said[0].stdout)["runs"] == json.loads(said[1].stdout)["runs"]
+    assert (folder / "compare" / "digits" / "ssvi-0.05-seed3" / "evaluation.json").is_file()
+
+
 def test_a_folder_in_which_another_process_trains_is_left_alone_and_reported(tmp_path, monkeypatch):
     monkeypatch.setattr(processes, "command", lambda run, *more: pytest.fail(f"{run.name} is trained"))
+    monkeypatch.setattr(engine, "PATIENCE", 0.0)
     folder = tmp_path / "ssvi-0.05-seed0"
     folder.mkdir()
     holder = subprocess.Popen([sys.executable, "-c", HOLD_LOCK, folder], stdout=subprocess.PIPE)
@@ -90,6 +107,8 @@ def test_tune_prints_every_trial_and_the_best_of_a_method(tmp_path):
         (("--densities", "a"), "'a': give numbers such as 0.05,0.1"),
         (("--seeds", ","), "',': give whole numbers such as 0,1,2"),
         (("--seed", "1"), "--seeds"),
+        (("--address", "head:6379"), "--address=head:6379 is that of a Ray cluster: add --engine ray"),
+        (("--cores", "0"), "'--cores'"),
     ],
 )
 def test_mistakes_name_the_flag(words, message, tmp_path):
@@ -97,6 +116,13 @@ def test_mistakes_name_the_flag(words, message, tmp_path):
     assert said.exit_code == 2
     assert message in said.output
     assert not (tmp_path / "out").exists()
+
+
+def test_an_address_is_not_taken_for_a_folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    said = CliRunner().invoke(cli, ["tune", "digits", "--methods", "static", *SMALL, "--out", "s3://bucket/name"])
+    assert "is an address: this command takes a folder" in f"{said.output}{said.exception}"
+    assert not list(tmp_path.iterdir())
 
 
 def test_a_method_that_is_not_tuned_is_named(tmp_path):

@@ -1,9 +1,11 @@
 """The command line of a run, and its process, which holds the lock of the folder."""
 
+import subprocess
 import sys
 import time
 from pathlib import Path
 
+import lock_holder
 import pytest
 from grids import planned
 from lock_holder import HOLD_LOCK
@@ -44,7 +46,34 @@ def test_a_folder_in_which_another_process_trains_is_left_alone(tmp_path, monkey
         process.wait()
     monkeypatch.setattr(processes, "command", lambda *any_run: [sys.executable, "-c", "print('second')"])
     assert start_process(run, "digits", None).wait() == 0
-    assert (run.path / "stdout.log").read_text() == "second\n"
+    assert (run.path / "stdout.log").read_text() == "locked\nsecond\n"  # a log goes on
+
+
+STARTER = """
+import sys, time
+from pathlib import Path
+sys.path.append(sys.argv[1])
+from grids import planned
+from ssvi.comparison.processes import start_process
+(run,) = planned(Path(sys.argv[2]), "ssvi", epochs=100000)
+start_process(run, "digits", None)
+time.sleep(100)
+"""
+
+
+def test_a_run_saves_and_ends_when_its_starter_is_killed(tmp_path):
+    (run,) = planned(tmp_path, "ssvi", epochs=100000)
+    helpers = Path(lock_holder.__file__).parent
+    starter = subprocess.Popen([sys.executable, "-c", STARTER, helpers, tmp_path])
+    while not run.epochs_done:
+        assert starter.poll() is None
+        time.sleep(0.05)
+    starter.kill()
+    starter.wait()
+    while "go on with" not in (run.path / "stderr.log").read_text():
+        time.sleep(0.05)
+    assert "SIGTERM: saved at step" in (run.path / "stderr.log").read_text()
+    assert not run.folder.finished
 
 
 def test_no_module_of_ours_needs_fcntl():

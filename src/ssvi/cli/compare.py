@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shlex
 import sys
 from collections.abc import Sequence
@@ -12,8 +11,21 @@ from typing import Any
 import click
 
 from ssvi import comparison
+from ssvi.cli.completion import Completer
 from ssvi.cli.help import RecipeCommand
-from ssvi.cli.many_runs import SET_HERE, chosen_methods, jobs_option, recipes_of, samples_option, train_missing
+from ssvi.cli.many_runs import (
+    SET_HERE,
+    chosen_methods,
+    engine_options,
+    evaluate_missing,
+    home_of,
+    jobs_option,
+    mirrored,
+    places,
+    recipes_of,
+    samples_option,
+    train_missing,
+)
 from ssvi.cli.options import data_dir_option, method_names, recipe_flags, recipe_names, values_of
 from ssvi.cli.progress import bar
 from ssvi.cli.tables import grid, show
@@ -30,16 +42,21 @@ from ssvi.report import MOST, write_report
 @click.option(
     "--seeds", default="0,1,2", show_default=True, metavar="A,B,...", help="train everything once for each seed"
 )
-@click.option("--out", type=click.Path(path_type=Path), help="folder of the run folders [compare/RECIPE]")
+@click.option(
+    "--out", shell_complete=Completer(files=True),
+    help="folder of the run folders, or an address such as s3://BUCKET/NAME [compare/RECIPE]",
+)  # fmt: skip
 @jobs_option
+@engine_options
 @data_dir_option
 @samples_option
 @click.option("--write", type=click.Path(path_type=Path), help="also put the tables into this Markdown page")
 @click.option("--json", "as_json", is_flag=True, help="print every number of every run as JSON, unrounded")
 @recipe_flags(without=SET_HERE)
 def compare_command(
-    recipe: str, methods: str | None, densities: str | None, seeds: str, out: Path | None, jobs: int | None,
-    data_dir: Path | None, samples: int | None, write: Path | None, as_json: bool, **flags: Any,
+    recipe: str, methods: str | None, densities: str | None, seeds: str, out: str | None, jobs: int | None,
+    engine: str, address: str | None, cores: int | None, ram: int, data_dir: Path | None, samples: int | None,
+    write: Path | None, as_json: bool, **flags: Any,
 ) -> None:  # fmt: skip
     """Train a RECIPE by several methods, densities and seeds, and print the tables of the paper.
 
@@ -47,13 +64,16 @@ def compare_command(
     give the same command again. The report in --out shows the runs of the first seed side by side. The
     flags of settings override the recipe, for all runs.
     """
-    jobs, folder = jobs or os.cpu_count() or 1, out or Path("compare") / Path(recipe).stem
-    recipes = recipes_of(recipe, chosen_methods(methods), flags, jobs)
+    folder, copies = places(out, Path("compare") / Path(recipe).stem)
+    home = home_of(engine, address, cores, ram)
+    jobs = jobs or home.capacity
+    recipes = recipes_of(recipe, chosen_methods(methods), flags, jobs, cores)
     aims = None if densities is None else values_of("--densities", densities, float, "numbers such as 0.05,0.1")
     chosen = values_of("--seeds", seeds, int, "whole numbers such as 0,1,2")
     samples = samples or recipes[0].samples
-    runs = comparison.plan(recipes, aims, chosen, folder)
-    failures = train_missing(runs, recipe, jobs, data_dir)
+    runs = mirrored(comparison.plan(recipes, aims, chosen, folder), copies)
+    failures = train_missing(runs, recipe, jobs, data_dir, home)
+    evaluate_missing(runs, samples, jobs, data_dir, home)
     results = comparison.evaluate_runs(runs, failures, samples, data_dir, bar)
     command = shlex.join(["ssvi", *sys.argv[1:]])
     _print(results, Context.now(command, recipe, recipes, chosen, samples, jobs), write, as_json)

@@ -1,88 +1,135 @@
-"""Train the runs that are missing: several at a time, in the home that the user chose, with progress bars."""
+"""Do the tasks that are missing: several at a time, in the home that the user chose, with progress bars.
+
+A task that was lost, because its process was killed or its machine went away, is started again and goes on from the last
+checkpoint. `RESTARTS` bounds how often that happens without a finished epoch in between.
+"""
 
 from __future__ import annotations
 
 import time
-from collections import deque
-from collections.abc import Sequence
+from collections import defaultdict, deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeRemainingColumn
-
+from ssvi.comparison.bars import Display
 from ssvi.comparison.grid import PlannedRun
-from ssvi.comparison.homes import Home, Job, LocalProcesses
+from ssvi.comparison.homes import Home, LocalProcesses
+from ssvi.comparison.jobs import Job
 from ssvi.comparison.processes import failure
 from ssvi.signals import on_stop_signal
 from ssvi.training.run_lock import FolderLockedError
 
 PAUSE = 0.1
-"""Seconds between two looks at the runs in progress."""
+"""Seconds between two looks at the tasks in progress."""
+
+RESTARTS = 3
+"""How often a lost task is started again before it counts as failed. Every finished epoch sets the count back."""
+
+PATIENCE = 20.0
+"""Seconds to wait for a folder that another process writes to: the run of a killed program needs a moment to save."""
 
 
 @dataclass
 class Outcome:
-    """How the training ended."""
+    """How the tasks ended."""
 
     failures: dict[str, str] = field(default_factory=dict)
     """Why each run failed, by the name of the run."""
 
     interrupted: str = ""
-    """The name of the signal that stopped the training, or nothing."""
+    """The name of the signal that stopped the work, or nothing."""
 
 
 def train_missing(
-    runs: Sequence[PlannedRun], recipe: str, jobs: int, data_dir: Path | None, bars: Bars, home: Home | None = None
+    runs: Sequence[PlannedRun], recipe: str, jobs: int, data_dir: Path | None, bars: Display, home: Home | None = None
 ) -> Outcome:
     """Train the runs that are not finished, `jobs` at a time; one that fails does not stop the others.
 
     After the first Ctrl-C or SIGTERM every run saves its state and the training ends; a second one does not wait for that.
     """
-    return _Training(runs, recipe, data_dir, bars, home or LocalProcesses()).run(jobs)
+    place = home or LocalProcesses()
+    missing = [run for run in runs if not run.folder.finished]
+    return _Work(missing, lambda run: place.start(run, recipe, data_dir), failure, bars).do(jobs)
 
 
-class _Training:
-    """The runs that wait and the runs in progress."""
+def evaluate_missing(
+    runs: Sequence[PlannedRun], samples: int, jobs: int, data_dir: Path | None, bars: Display, home: Home
+) -> Outcome:
+    """Evaluate finished runs, `jobs` at a time; signals act as in training."""
 
-    def __init__(self, runs: Sequence[PlannedRun], recipe: str, data_dir: Path | None, bars: Bars, home: Home) -> None:
-        self.recipe, self.data_dir, self.bars, self.home = recipe, data_dir, bars, home
-        self.waiting = deque(run for run in runs if not run.folder.finished)
+    def why_failed(run: PlannedRun, code: int) -> str:
+        return f"the evaluation ended with exit code {code}" if code else ""
+
+    return _Work(runs, lambda run: home.evaluate(run, samples, data_dir), why_failed, bars).do(jobs)
+
+
+class _Work:
+    """The tasks that wait and the tasks in progress, one for each run."""
+
+    def __init__(
+        self, runs: Sequence[PlannedRun], start: Callable[[PlannedRun], Job],
+        why_failed: Callable[[PlannedRun, int], str], bars: Display,
+    ) -> None:  # fmt: skip
+        self.start, self.why_failed, self.bars = start, why_failed, bars
+        self.waiting = deque(runs)
         self.active: dict[PlannedRun, Job] = {}
+        self.losses: dict[PlannedRun, list[int]] = defaultdict(list)
+        self.locked_since: dict[PlannedRun, float] = {}
         self.outcome = Outcome()
 
-    def run(self, jobs: int) -> Outcome:
-        """Train until every run has ended, or until a signal."""
+    def do(self, jobs: int) -> Outcome:
+        """Work until every task has ended, or until a signal."""
         try:
             with on_stop_signal(self._interrupt, once=True):
                 while (self.waiting or self.active) and not self.outcome.interrupted:
-                    if self.waiting and len(self.active) < jobs:
-                        self._start(self.waiting.popleft())
-                    else:
+                    has_room = self.waiting and len(self.active) < jobs
+                    if not (has_room and self._start(self.waiting.popleft())):
                         self._look()
             self._stop()
         finally:
-            for process in self.active.values():  # after an error, or a second Ctrl-C
-                process.terminate()
+            for job in self.active.values():  # after an error, or a second Ctrl-C
+                job.terminate()
         return self.outcome
 
     def _interrupt(self, signal_name: str) -> None:
         self.outcome.interrupted = signal_name
 
-    def _start(self, run: PlannedRun) -> None:
+    def _start(self, run: PlannedRun) -> bool:
+        """Start the task; False if its folder is locked, so that it waits or has failed."""
         try:
-            self.active[run] = self.home.start(run, self.recipe, self.data_dir)
+            self.active[run] = self.start(run)
         except FolderLockedError as error:
-            self._end(run, str(error))
+            now = time.monotonic()
+            if now - self.locked_since.setdefault(run, now) < PATIENCE:
+                self.waiting.append(run)
+            else:
+                self._end(run, str(error))
+            return False
+        return True
 
     def _look(self) -> None:
-        """Wait a little, report how far the runs are, and end those whose process has ended."""
+        """Wait a little, report how far the runs are, and end the tasks whose job has ended."""
         time.sleep(PAUSE)
-        for run, process in list(self.active.items()):
+        for run, job in list(self.active.items()):
             self.bars.at(run, run.epochs_done)
-            if (code := process.poll()) is not None:
+            if (code := job.poll()) is not None:
                 del self.active[run]
-                self._end(run, failure(run, code))
+                self._end_or_again(run, code)
+
+    def _end_or_again(self, run: PlannedRun, code: int) -> None:
+        why = self.why_failed(run, code)
+        if why and code < 0 and self._may_start_again(run):
+            self.bars.again(run)
+            self.waiting.append(run)
+        else:
+            self._end(run, why)
+
+    def _may_start_again(self, run: PlannedRun) -> bool:
+        """Whether it was not lost too often since it last finished an epoch."""
+        epochs, losses = run.epochs_done, self.losses[run]
+        losses.append(epochs)
+        return losses.count(epochs) <= RESTARTS
 
     def _end(self, run: PlannedRun, why: str) -> None:
         if why:
@@ -90,49 +137,9 @@ class _Training:
         self.bars.ended(run, why)
 
     def _stop(self) -> None:
-        """Let the runs in progress save their states; only a signal leaves runs in progress."""
-        for process in self.active.values():
-            process.terminate()
+        """Let the tasks in progress save their states; only a signal leaves tasks in progress."""
+        for job in self.active.values():
+            job.terminate()
         while self.active:
-            _, process = self.active.popitem()
-            process.wait()
-
-
-class Bars:
-    """A bar over all epochs and one for each run in progress; without a terminal, a line for each run that ends."""
-
-    def __init__(self, runs: Sequence[PlannedRun]) -> None:
-        console = Console(stderr=True)
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TextColumn("epochs"))
-        self.progress = Progress(*columns, TimeRemainingColumn(), console=console, disable=not console.is_terminal)
-        self.epochs = {run: run.epochs_done for run in runs}
-        self.left = sum(not run.folder.finished for run in runs)
-        self.whole = self.progress.add_task("all runs", total=sum(run.epochs for run in runs))
-        self.tasks: dict[PlannedRun, TaskID] = {}
-
-    def __enter__(self) -> Bars:
-        self.progress.start()
-        self._draw()
-        return self
-
-    def __exit__(self, *exc: object) -> None:
-        self.progress.stop()
-
-    def at(self, run: PlannedRun, epochs: int) -> None:
-        """Move the bar of the run, and the bar of all runs."""
-        if run not in self.tasks:
-            self.tasks[run] = self.progress.add_task(run.name, total=run.epochs)
-        self.epochs[run] = epochs
-        self.progress.update(self.tasks[run], completed=epochs)
-        self._draw()
-
-    def ended(self, run: PlannedRun, why_failed: str) -> None:
-        """Remove the bar of the run, and print a line that says how it ended; `why_failed` is empty if it did not fail."""
-        self.left -= 1
-        if run in self.tasks:
-            self.progress.remove_task(self.tasks.pop(run))
-        how = "failed" if why_failed else "trained"
-        self.progress.console.print(f"{run.name}: {how}, {self.left} to go", highlight=False, soft_wrap=True)
-
-    def _draw(self) -> None:
-        self.progress.update(self.whole, completed=sum(self.epochs.values()))
+            _, job = self.active.popitem()
+            job.wait()

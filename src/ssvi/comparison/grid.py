@@ -23,6 +23,8 @@ class PlannedRun:
     recipe: Recipe
     path: Path
     density: float | None
+    mirror: str = ""
+    """The address that has a copy of its folder, or nothing."""
 
     @property
     def name(self) -> str:

@@ -1,40 +1,65 @@
-"""Where runs train: a home starts a run as a job, and a job is asked how it is. The engine knows no more of either."""
+"""Where runs train: a home starts a task of a run as a job, and a job is asked how it is. The engine knows no more.
+
+A run has two tasks: it is trained, and its network is evaluated on the test images. Both leave their results in its folder.
+"""
 
 from __future__ import annotations
 
+import math
+import os
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
 
 from ssvi.comparison.grid import PlannedRun
-from ssvi.comparison.processes import start_process
-
-
-class Job(Protocol):
-    """A run that was started. A process of `subprocess` is one."""
-
-    returncode: int | None
-    """None while it trains; 0 if it ended well."""
-
-    def poll(self) -> int | None:
-        """The return code, or None while it trains."""
-
-    def terminate(self) -> None:
-        """Let it save its state and end; it may take a while."""
-
-    def wait(self) -> int:
-        """Wait for its end. The return code."""
+from ssvi.comparison.jobs import Job
+from ssvi.comparison.mirrored import started
+from ssvi.comparison.processes import start_evaluation, start_process
+from ssvi.data.memory import free_bytes
 
 
 class Home(Protocol):
     """A place where runs train."""
 
+    @property
+    def capacity(self) -> int:
+        """How many tasks there is room for at the same time."""
+
     def start(self, run: PlannedRun, recipe: str, data_dir: Path | None) -> Job:
         """Start or continue the run; `FolderLockedError` if somebody else trains in its folder."""
 
+    def evaluate(self, run: PlannedRun, samples: int, data_dir: Path | None) -> Job:
+        """Evaluate the finished run, which leaves evaluation.json in its folder."""
 
+
+@dataclass(frozen=True)
+class Needs:
+    """What one task needs."""
+
+    cores: int = 1
+    memory: int = 0
+    """Bytes; 0 if it is not known."""
+
+    def fit(self, cores: float, memory: float) -> int:
+        """How many such tasks fit into so many cores and bytes."""
+        return int(min(cores // self.cores, memory // self.memory if self.memory else math.inf))
+
+
+@dataclass(frozen=True)
 class LocalProcesses:
-    """This machine: a process for each run."""
+    """This machine: a process for each task."""
+
+    needs: Needs = Needs()
+
+    @property
+    def capacity(self) -> int:
+        """As many as the cores and the free memory allow, but always one."""
+        return max(1, self.needs.fit(os.cpu_count() or 1, free_bytes()))
 
     def start(self, run: PlannedRun, recipe: str, data_dir: Path | None) -> Job:
         """Start or continue the run in a process of its own."""
-        return start_process(run, recipe, data_dir)
+        return started(run, lambda: start_process(run, recipe, data_dir))
+
+    def evaluate(self, run: PlannedRun, samples: int, data_dir: Path | None) -> Job:
+        """Evaluate the run in a process of its own."""
+        return started(run, lambda: start_evaluation(run, samples, data_dir))

@@ -1,13 +1,16 @@
-"""One training run as a process: its command line and its log files.
+"""One task of a run as a process: its command line and its log files.
 
-A run writes to stdout.log and stderr.log in its folder. The process itself locks the folder (`ssvi.training.run_lock`): if
-the comparison is killed, the run goes on, and its folder stays locked.
+A training writes to stdout.log and stderr.log in the run folder, an evaluation to evaluation.log; one that is started again
+goes on in the same files. The process itself locks the folder (`ssvi.training.run_lock`). If the program that started it
+is killed, it saves its state and ends (`ssvi.cli.tethered`), so that the next call can go on with the run.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 from ssvi.comparison.grid import PlannedRun
@@ -19,6 +22,9 @@ from ssvi.training.run_folder import RunError
 LINES = 6
 """How many of the last lines of stderr.log say why a run failed."""
 
+PROGRAM = (sys.executable, "-m", "ssvi.cli.tethered")
+"""`ssvi`, but it stops when the process that started it has ended."""
+
 Process = subprocess.Popen[bytes]
 
 
@@ -29,19 +35,35 @@ def start_process(run: PlannedRun, recipe: str, data_dir: Path | None) -> Proces
     except OSError as error:
         raise RunError(f"{run.path} cannot be made: {error}; choose another folder with --out") from error
     run.folder.lock.refuse_a_second_writer()
-    with open(run.path / "stdout.log", "wb") as log, open(run.path / "stderr.log", "wb") as errors:
+    with open(run.path / "stdout.log", "ab") as log, open(run.path / "stderr.log", "ab") as errors:
         return subprocess.Popen(  # in a session of its own: Ctrl-C does not reach it, only our own signal does
-            command(run, recipe, data_dir),
-            stdin=subprocess.DEVNULL, stdout=log, stderr=errors, start_new_session=True,
-        )  # fmt: skip
+            command(run, recipe, data_dir), stdin=_tether(), stdout=log, stderr=errors, start_new_session=True
+        )
+
+
+def start_evaluation(run: PlannedRun, samples: int, data_dir: Path | None) -> Process:
+    """Evaluate the finished run in a process of its own."""
+    words = ["evaluate", str(run.path), "--samples", str(samples), "--json", *_data_dir_flag(data_dir)]
+    with open(run.path / "evaluation.log", "ab") as log:
+        return subprocess.Popen(
+            [*PROGRAM, *words], stdin=_tether(), stdout=subprocess.DEVNULL, stderr=log, start_new_session=True
+        )
+
+
+@cache
+def _tether() -> int:
+    """The end for reading of a pipe. This process alone has the other end: readers see it close when this process ends."""
+    return os.pipe()[0]
 
 
 def failure(run: PlannedRun, exit_code: int) -> str:
     """Why the process of this run failed, by the end of stderr.log; empty if it did not fail."""
-    if exit_code == 0 and run.folder.finished:
+    if run.folder.finished and exit_code <= 0:  # it may have been killed after its last word
         return ""
-    lines = (run.path / "stderr.log").read_text(errors="replace").strip().splitlines()
-    return "\n".join(lines[-LINES:]) or f"exit code {exit_code}, and nothing in stderr.log"
+    file = run.path / "stderr.log"
+    lines = file.read_text(errors="replace").strip().splitlines() if file.is_file() else []
+    lost = [f"its process or its machine was lost (exit code {exit_code})"] if exit_code < 0 else []
+    return "\n".join([*lines[-LINES:], *lost]) or f"exit code {exit_code}, and nothing in stderr.log"
 
 
 def command(run: PlannedRun, recipe: str, data_dir: Path | None) -> list[str]:
@@ -49,8 +71,11 @@ def command(run: PlannedRun, recipe: str, data_dir: Path | None) -> list[str]:
     what = ["--resume", str(run.path)]
     if not run.begun:
         what = [recipe, *flags(recipe_files.load(recipe, run.recipe.method), run.recipe), "--out", str(run.path)]
-    where = [] if data_dir is None else ["--data-dir", str(data_dir)]
-    return [sys.executable, "-m", "ssvi", "train", *what, *where, "--json"]
+    return [*PROGRAM, "train", *what, *_data_dir_flag(data_dir), "--json"]
+
+
+def _data_dir_flag(data_dir: Path | None) -> list[str]:
+    return [] if data_dir is None else ["--data-dir", str(data_dir)]
 
 
 def flags(base: Recipe, target: Recipe) -> list[str]:

@@ -121,9 +121,22 @@ def evaluate_runs(
     ]
 
 
+def is_evaluated(run: PlannedRun, samples: int) -> bool:
+    """Whether the folder of the finished run holds its evaluation by as many samples; no if it cannot be read."""
+    try:
+        return _kept(FinishedRun(run.path), samples) is not None
+    except (RunError, ModelFileError):
+        return False
+
+
+def _kept(run: FinishedRun, samples: int) -> RunEvaluation | None:
+    """The evaluation in the folder, if it was asked for as many samples; some networks have fewer to give."""
+    return run.read(RunEvaluation, "evaluation.json", lambda result: result.asked == samples and result.seed == 0)
+
+
 def _evaluation(run: FinishedRun, samples: int, track: Track) -> RunEvaluation:
-    """The kept one, if it was asked for as many samples; some networks have fewer to give."""
-    kept = run.read(RunEvaluation, "evaluation.json", lambda result: result.asked == samples and result.seed == 0)
+    """The kept one, or a new one, which is kept."""
+    kept = _kept(run, samples)
     if kept is None:
         kept = replace(evaluate_run(run, samples, 0, track), asked=samples)
         run.write("evaluation.json", kept)

@@ -59,6 +59,7 @@ RUN_FILES = (
     RunFile("tensorboard/*", "the log for TensorBoard", "`train --tensorboard`"),
     RunFile("stdout.log", "what the process of the run printed", "`compare`, `tune`"),
     RunFile("stderr.log", "its errors", "`compare`, `tune`"),
+    RunFile("evaluation.log", "the errors of its evaluation", "`compare`", (), True),
     RunFile(".lock", "nothing; locked as long as a process writes to the folder", "all that write"),
     RunFile(".lock.json", "which process that is", "all that write"),
 )

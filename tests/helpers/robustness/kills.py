@@ -76,7 +76,7 @@ def files_of(run: Path) -> dict[str, Any]:
     files: dict[str, Any] = {}
     for path in sorted(p for p in run.rglob("*") if p.is_file()):
         name = str(path.relative_to(run))
-        if name in ("machine.json", "stdout.log", "stderr.log") or name.startswith("checkpoints/") or "lock" in name:
+        if path.suffix == ".log" or name == "machine.json" or name.startswith("checkpoints/") or "lock" in name:
             continue  # a checkpoint holds the times of its log; the model is what they lead to
         if name.endswith(".part"):
             continue  # what a kill left of a file in the making: nobody reads it, and the next write replaces it
