@@ -158,7 +158,18 @@ def test_members_of_an_ensemble_differ_and_states_of_a_chain_move(whole):
 
 def test_what_is_random_in_prediction(whole):
     random = {m for m in NAMES if is_random(model_file.load(whole(m)))}
-    assert random == {"ssvi", "ssvi-lrt", "ssvi-ensemble", "vi", "ivon", "snr-prune", "snr-finetune", "vd", "group-vd", "sbp"}
+    assert random == {
+        "ssvi",
+        "ssvi-lrt",
+        "ssvi-ensemble",
+        "vi",
+        "ivon",
+        "snr-prune",
+        "snr-finetune",
+        "vd",
+        "group-vd",
+        "sbp",
+    }
 
 
 def test_a_chain_needs_epochs_for_its_states():

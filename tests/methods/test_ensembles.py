@@ -95,7 +95,10 @@ def test_disagreement_is_that_of_thetas_and_that_of_members():
 
 
 def test_it_costs_as_much_as_its_members():
-    one, two = evaluate_run(FinishedRun(finished("ssvi", **OWN["ssvi"])), samples=4), evaluate_run(ensemble(), samples=4)
+    one, two = (
+        evaluate_run(FinishedRun(finished("ssvi", **OWN["ssvi"])), samples=4),
+        evaluate_run(ensemble(), samples=4),
+    )
     single, both = one.cost, two.cost
     assert both.networks == 2
     assert both.training_flops == 2 * single.training_flops

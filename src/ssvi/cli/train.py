@@ -148,8 +148,8 @@ def _end(run: Run, data_dir: Path | None, as_json: bool) -> None:
     if evaluation is None:
         click.echo(f"{folder}: trained; {NO_TEST['reason']}")
         return
-    shown = {name: _shown(value) for name, value in result.items()}
-    show(result, False, lambda: [two_columns(f"test set, {folder}", shown)])
+    cells = {name: shown(value) for name, value in result.items()}
+    show(result, False, lambda: [two_columns(f"test set, {folder}", cells)])
 
 
 def _choose_threshold(run: Run, data_dir: Path | None) -> None:
@@ -163,7 +163,7 @@ def _choose_threshold(run: Run, data_dir: Path | None) -> None:
         table_threshold(TableRun(finished), run.recipe.samples, seed=0)
 
 
-def _shown(value: float | int) -> str:
+def shown(value: float | int) -> str:
     """Four digits after the point, but not of large numbers in the units of a table."""
     if isinstance(value, float):
         return f"{value:.4f}" if abs(value) < 1000 else number(value)

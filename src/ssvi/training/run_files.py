@@ -39,9 +39,13 @@ class RunFile:
 
 TRAIN = "`train`"
 
+MEMBERS = "members.json"
+"""In a run that `ssvi ensemble` has made, which cannot be trained on."""
+
 RUN_FILES = (
     RunFile("recipe.toml", "the resolved recipe: all settings", TRAIN, TEXTS),
     RunFile("machine.json", "versions, processor, threads, the command, number of processes", TRAIN, TEXTS),
+    RunFile(MEMBERS, "of an ensemble that was made of runs: their paths and seeds", "`ensemble`", TEXTS),
     RunFile("table.json", "of a run on a table: what was learnt of its columns", TRAIN, TEXTS),
     RunFile("metrics.jsonl", "a line per epoch", TRAIN, TEXTS),
     RunFile("checkpoints/step-*.pt", "the newest two training states, each with the recipe", TRAIN, CHECKPOINTS),
