@@ -39,6 +39,9 @@ class RunFile:
 
 TRAIN = "`train`"
 
+TRACKING = "tracking.json"
+"""Where MLflow and Weights & Biases know the run."""
+
 MEMBERS = "members.json"
 """In a run that `ssvi ensemble` has made, which cannot be trained on."""
 
@@ -61,6 +64,8 @@ RUN_FILES = (
     RunFile("report.html", "the report of the run", "`report`", (), True),
     RunFile("report.md", "the same as a model card", "`report`", (), True),
     RunFile("tensorboard/*", "the log for TensorBoard", "`train --tensorboard`"),
+    RunFile("wandb/*", "the log for Weights & Biases", "`train --wandb`"),
+    RunFile(TRACKING, "under which ids MLflow and Weights & Biases know the run", "`train --mlflow`, `--wandb`", TEXTS),
     RunFile("stdout.log", "what the process of the run printed", "`compare`, `tune`"),
     RunFile("stderr.log", "its errors", "`compare`, `tune`"),
     RunFile(".lock", "nothing; locked as long as a process writes to the folder", "all that write"),
