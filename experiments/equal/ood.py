@@ -12,6 +12,8 @@ from ssvi.evaluation import FinishedRun
 from ssvi.evaluation.finished_run import Track, quiet
 from ssvi.evaluation.ood import evaluate_ood, file_name
 from ssvi.evaluation.results import OODResult
+from ssvi.inference.predict import networks, samples_of_each
+from ssvi.nn.random_tensor import is_random
 
 
 def aurocs(
@@ -26,7 +28,8 @@ def aurocs(
 def _auroc(run: FinishedRun, name: str, samples: int, track: Track) -> float:
     """That of the folder, if it is of as many samples; else computed, and kept there."""
     file = file_name(name)
-    result = run.read(OODResult, file, lambda stored: stored.samples == samples)
+    drawn = len(networks(run.net)) * (samples_of_each(run.net, samples) if is_random(run.net) else 1)
+    result = run.read(OODResult, file, lambda stored: stored.samples == drawn)
     if result is None:
         result = evaluate_ood(run, (name,), samples, track=track)[name]
         run.write(file, result)

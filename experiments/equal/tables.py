@@ -39,8 +39,8 @@ class Result:
 
     @property
     def epochs(self) -> int | None:
-        """The epochs of its runs; None if there are none."""
-        return self.planned[0].epochs if self.planned else None
+        """The epochs of each network of its runs; None if there are none."""
+        return self.planned[0].recipe.epochs if self.planned else None
 
     @property
     def row(self) -> Row | None:
