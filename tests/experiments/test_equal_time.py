@@ -249,8 +249,8 @@ def test_ensembles_at_equal_arithmetic(recipe, tmp_path):
     result = run("table", "--out", str(out), "--samples", "2", "--ood", "noise", "--write", str(page), "--json")
     assert result.exit_code == 0, result.output
     ours, plain, single = json.loads(result.stdout)["entrants"]
-    assert (ours["epochs"], single["epochs"]) == (4, 4)
-    assert ours["budget_minutes"] == pytest.approx(2 * single["minutes"])
+    assert (ours["epochs"], single["epochs"]) == (4, 8), "half the members, twice the epochs"
+    assert ours["minutes"] == pytest.approx(single["minutes"]) == pytest.approx(ours["budget_minutes"])
     assert 1 <= plain["epochs"] < 4, "dense networks have fewer epochs"
     for entrant in (ours, plain, single):
         (of_run,) = entrant["runs"]

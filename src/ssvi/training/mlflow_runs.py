@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import re
 import time
 from pathlib import Path
@@ -22,6 +23,7 @@ def mlflow_module() -> Any:
         import mlflow
     except ImportError as error:
         raise RecipeError("--mlflow needs MLflow: pip install 'ssvi[mlflow]'") from error
+    logging.getLogger("mlflow").setLevel(logging.WARNING)  # how it makes its database is not for the user
     return mlflow
 
 
