@@ -1,6 +1,6 @@
 """Comparisons at equal time: every method trains as long as SSVI does, each for as many epochs as that allows.
 
-    python experiments/equal_time.py measure --out FOLDER      # on an idle machine
+    python experiments/equal_time.py measure --out FOLDER      # on an idle machine; elsewhere `count` counts FLOPs
     python experiments/equal_time.py train --out FOLDER
     python experiments/equal_time.py table --out FOLDER --write docs/results.md
     python experiments/equal_time.py curve --out FOLDER --write docs/results.md
@@ -18,6 +18,7 @@ from typing import Any
 import click
 
 from equal import curves, page, tables
+from equal.counting import count
 from equal.entrants import DEFAULT, parse_entrants
 from equal.measuring import measure
 from equal.plan import epochs_within, plan, refuse_new_speeds, refuse_other_epochs
@@ -45,6 +46,12 @@ class Commands(click.Group):
             raise click.ClickException(str(error)) from error
 
 
+recipe_option = click.option(
+    "--recipe", default="cifar10-cpu", show_default=True, help="a recipe of the package, or a .toml file"
+)
+entrants_option = click.option(
+    "--entrants", default=DEFAULT, show_default=True, help="METHOD:WIDTH,... or a .toml file; first: reference"
+)
 out_option = click.option("--out", type=click.Path(path_type=Path), required=True, help="folder of the comparison")
 write_option = click.option("--write", type=click.Path(path_type=Path), help="also put it into this Markdown page")
 json_option = click.option("--json", "as_json", is_flag=True, help="print every number as JSON, unrounded")
@@ -58,10 +65,8 @@ def main() -> None:
 
 @main.command("measure")
 @out_option
-@click.option("--recipe", default="cifar10-cpu", show_default=True, help="a recipe of the package, or a .toml file")
-@click.option(
-    "--entrants", default=DEFAULT, show_default=True, help="METHOD:WIDTH,... or a .toml file; first: reference"
-)
+@recipe_option
+@entrants_option
 @click.option("--threads", type=click.IntRange(min=0), default=0, show_default=True, help="0 leaves torch's choice")
 @click.option("--steps", type=positive, default=10, show_default=True, help="training steps of a turn")
 @click.option("--turns", type=positive, default=5, show_default=True, help="turns of each entrant")
@@ -75,6 +80,20 @@ def measure_command(
     if (load := os.getloadavg()[0]) > BUSY:
         click.echo(f"warning: the machine is not idle (load {load:.1f}): measure again when it is", err=True)
     measurement = measure(recipe, parse_entrants(entrants), threads, steps, turns, data_dir)
+    write_measurement(out, measurement)
+    show(to_plain(measurement), as_json, lambda: [grid(*tables.speeds(measurement))])
+
+
+@main.command("count")
+@out_option
+@recipe_option
+@entrants_option
+@data_dir_option
+@json_option
+def count_command(out: Path, recipe: str, entrants: str, data_dir: Path | None, as_json: bool) -> None:
+    """Count the FLOPs per epoch of every entrant in place of its seconds, where the machine is not idle."""
+    refuse_new_speeds(out)
+    measurement = count(recipe, parse_entrants(entrants), 1, data_dir)
     write_measurement(out, measurement)
     show(to_plain(measurement), as_json, lambda: [grid(*tables.speeds(measurement))])
 
@@ -97,6 +116,7 @@ def train_command(
     """Train the runs that are missing, in FOLDER/METHOD-wWIDTH-seedN. After Ctrl-C, give the same command again."""
     measurement = read_measurement(out)
     if minutes is not None:
+        measurement.require_time("--minutes")
         epochs = epochs_within(60 * minutes, measurement.reference.seconds_per_epoch)
     chosen = values_of("--seeds", seeds, int, "whole numbers such as 0,1,2")
     runs = plan(measurement, epochs, chosen, threads or (1 if jobs > 1 else measurement.machine.threads), out)
@@ -116,14 +136,17 @@ def train_command(
 @main.command("table")
 @out_option
 @click.option("--samples", type=positive, default=10, show_default=True, help="samples of theta that are averaged")
+@click.option("--ood", multiple=True, metavar="NAME", help="data sets for the AUROC of the entropy: noise, svhn, ...")
 @data_dir_option
 @write_option
 @json_option
-def table_command(out: Path, samples: int, data_dir: Path | None, write: Path | None, as_json: bool) -> None:
+def table_command(
+    out: Path, samples: int, ood: tuple[str, ...], data_dir: Path | None, write: Path | None, as_json: bool
+) -> None:
     """Evaluate the finished runs on the test images, and print a table of them."""
     measurement = read_measurement(out)
-    results = tables.evaluate_entrants(measurement, out, samples, data_dir, bar)
-    made = tables.table(results)
+    results = tables.evaluate_entrants(measurement, out, samples, data_dir, bar, ood)
+    made = tables.table(measurement, results, ood)
     show(tables.to_json(measurement, results), as_json, lambda: [grid(*made)])
     if write is not None:
         page.write_table(write, out.name, measurement, samples, made)
@@ -139,6 +162,7 @@ def table_command(out: Path, samples: int, data_dir: Path | None, write: Path | 
 def curve_command(out: Path, only: str, at: str, svg: Path | None, write: Path | None, as_json: bool) -> None:
     """Draw the validation accuracy against the minutes of training, and print it at some of the minutes."""
     measurement = read_measurement(out)
+    measurement.require_time("curve")
     names = [name.strip() for name in only.split(",") if name.strip()]
     found = curves.progress_of(measurement, out, names)
     made = curves.table(found, values_of("--at", at, float, "minutes such as 10,20,30"))

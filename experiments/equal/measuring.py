@@ -39,6 +39,7 @@ class Turns:
     updates_per_step: float
     plain: Work
     updating: Work | None
+    networks: int = 1
 
     @property
     def works(self) -> dict[str, Work]:
@@ -51,7 +52,8 @@ class Turns:
         plain = seconds[self.entrant.name]
         with_update = seconds.get(_with_update(self.entrant), plain)
         extra = max(0.0, with_update - plain)  # a cheap update may drown in the noise of the clock
-        return Speed(self.entrant, self.steps_per_epoch, plain / steps, extra, self.updates_per_step)
+        updates = self.updates_per_step
+        return Speed(self.entrant, self.steps_per_epoch, plain / steps, extra, updates, self.networks)
 
 
 def _with_update(entrant: Entrant) -> str:
@@ -74,16 +76,16 @@ def measure(
 
 def _turns(entrant: Entrant, recipe: Recipe, steps: int, folder: Path, data_dir: Path | None) -> Turns:
     """The runs of an entrant, at their beginning."""
-    settings = recipe.settings
+    settings, networks = recipe.settings, recipe.all_epochs // recipe.epochs
     if not isinstance(settings, Updates):
         run = start(recipe, folder / entrant.name, data_dir)
-        return Turns(entrant, len(run.batches), 0.0, _turn(run, steps), None)
+        return Turns(entrant, len(run.batches), 0.0, _turn(run, steps), None, networks)
     if settings.mc_steps > steps:
         raise RecipeError(f"--steps={steps}: an update of {entrant.name} collects {settings.mc_steps}, take as many")
     without = start(recipe.replace(until=0.0), folder / entrant.name, data_dir)
     updating = start(recipe.replace(until=1.0, every=steps), folder / _with_update(entrant), data_dir)
-    updates_per_step = settings.until / settings.every
-    return Turns(entrant, len(without.batches), updates_per_step, _turn(without, steps), _turn(updating, steps))
+    count, updates_per_step = len(without.batches), settings.until / settings.every
+    return Turns(entrant, count, updates_per_step, _turn(without, steps), _turn(updating, steps), networks)
 
 
 def _turn(run: Run, steps: int) -> Work:

@@ -13,16 +13,18 @@ from ssvi.comparison.page import between_markers, markdown
 from ssvi.training.run_folder import RunError, write_whole
 
 TABLE_NOTE = (
-    "Every entrant has the time of the first one: its epochs are that time divided by its own seconds per epoch, rounded, "
-    "and its schedules span them. Mean ± standard deviation over the seeds, on the test images."
+    "Every entrant has the {what} of the first one: its epochs are that {what} divided by its own {per} per epoch, rounded, "
+    "and its schedules span them; each member of an ensemble has so many. Mean ± standard deviation over the seeds, on the "
+    "test images. Live weights are those of all members together."
 )
 CURVE_NOTE = "At the posterior mean, on the validation images; the mean over the seeds."
 
 
 def write_table(page: Path, name: str, measurement: Measurement, samples: int, table: Table) -> None:
     """Put the table into the page."""
-    text = f"{_made(measurement)} {TABLE_NOTE} {samples} samples of theta."
-    _write(page, f"equal-time-{name}", f"## {name}: equal time\n\n{text}\n{markdown(table)}")
+    what, per = ("arithmetic", "FLOPs") if measurement.counted else ("time", "seconds")
+    text = f"{_made(measurement)} {TABLE_NOTE.format(what=what, per=per)} {samples} samples of theta."
+    _write(page, f"equal-{what}-{name}", f"## {name}: equal {what}\n\n{text}\n{markdown(table)}")
 
 
 def write_curve(page: Path, name: str, measurement: Measurement, svg: Path, table: Table) -> None:
@@ -44,6 +46,12 @@ def write_svg(file: Path, text: str) -> None:
 def _made(measurement: Measurement) -> str:
     """The command, and how the time was measured."""
     command, machine = shlex.join(["python", "experiments/equal_time.py", *sys.argv[1:]]), measurement.machine
+    if measurement.counted:
+        return (
+            f"`{command}`\n\nRecipe {Path(measurement.recipe).stem}. The machine was not idle, so no time was measured: the "
+            f"FLOPs of the training, counted by `ssvi.flops` on {measurement.date}, stand in for it. A FLOP of a sparse "
+            "network takes longer than one of a dense network; experiments/README.md has the details."
+        )
     return (
         f"`{command}`\n\nRecipe {Path(measurement.recipe).stem}. Minutes are epochs x seconds per epoch, measured on "
         f"{measurement.date} ({machine.processor}, threads: {machine.threads}, torch {machine.torch}, load before it "

@@ -58,14 +58,12 @@ def runs_of(speed: Speed, out: Path) -> list[PlannedRun]:
 
 def refuse_other_epochs(runs: Sequence[PlannedRun], measurement: Measurement, out: Path) -> None:
     """An error if the folder has a run, of whatever seed, with other epochs than those of the plan."""
-    epochs = {run.name.rpartition("-seed")[0]: run.epochs for run in runs}
+    epochs = {run.name.rpartition("-seed")[0]: run.recipe.epochs for run in runs}
     for speed in measurement.speeds:
         for run in runs_of(speed, out):
-            if run.epochs != epochs[speed.entrant.name]:
-                planned = epochs[speed.entrant.name]
-                raise RunError(
-                    f"{run.path} has epochs={run.epochs} (now {planned}): choose another folder, or delete it"
-                )
+            has, planned = run.recipe.epochs, epochs[speed.entrant.name]
+            if has != planned:
+                raise RunError(f"{run.path} has epochs={has} (now {planned}): choose another folder, or delete it")
 
 
 def refuse_new_speeds(out: Path) -> None:
@@ -80,4 +78,4 @@ def budget_of(measurement: Measurement, out: Path) -> float:
     if not runs:
         name = measurement.reference.entrant.name
         raise RunError(f"{out} has no run of the reference {name}: train with `equal_time.py train --out {out}`")
-    return runs[0].epochs * measurement.reference.seconds_per_epoch
+    return runs[0].recipe.epochs * measurement.reference.seconds_per_epoch

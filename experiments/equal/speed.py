@@ -26,11 +26,17 @@ class Speed:
     """What an update of gamma adds to its steps."""
     updates_per_step: float = 0.0
     """The updates of gamma of a whole run, divided by its steps."""
+    networks: int = 1
+    """Networks that a run trains one after the other: the members of an ensemble."""
 
     @property
     def seconds_per_epoch(self) -> float:
-        """steps * (seconds of a step + updates per step * seconds of an update): the mean over a whole run."""
-        return self.steps_per_epoch * (self.seconds_per_step + self.updates_per_step * self.seconds_per_update)
+        """networks * steps * (seconds of a step + updates per step * seconds of an update): the mean over a whole run.
+
+        An ensemble has one epoch when each of its members has one.
+        """
+        steps = self.networks * self.steps_per_epoch
+        return steps * (self.seconds_per_step + self.updates_per_step * self.seconds_per_update)
 
     def minutes(self, epochs: int) -> float:
         """The time of so many epochs."""
@@ -50,6 +56,24 @@ class Measurement:
     """Steps of a turn."""
     turns: int
     speeds: tuple[Speed, ...]
+    counted: bool = False
+    """Whether the seconds are no time but arithmetic: 10^9 FLOPs are one second (`equal.counting`)."""
+
+    @property
+    def unit(self) -> str:
+        """What the tables give the cost of a training in."""
+        return "TFLOP" if self.counted else "minutes"
+
+    def cost(self, seconds: float) -> str:
+        """The cost in that unit."""
+        return f"{seconds / 1000:.3g}" if self.counted else f"{seconds / 60:.1f}"
+
+    def require_time(self, what: str) -> None:
+        """An error if no time was measured."""
+        if self.counted:
+            raise RunError(
+                f"{what} needs minutes, and this folder has counted FLOPs: `equal_time.py measure` elsewhere"
+            )
 
     @property
     def reference(self) -> Speed:

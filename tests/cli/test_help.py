@@ -50,7 +50,7 @@ def test_the_groups_of_the_default_method():
 def test_only_the_settings_of_the_method_are_shown(method):
     text = shown("train", "--method", method)
     own = fields_of(method)
-    of_command = {"out", "resume", "data_dir", "json", "tensorboard", "debug"}
+    of_command = {"out", "resume", "data_dir", "json", "tensorboard", "mlflow", "wandb", "debug"}
     density = {"sparsity"} if "density" in own else set()
     assert flags(text) == set(own) | of_command | density
     assert f"Values in brackets are those of the recipe digits for {method}." in text

@@ -124,7 +124,7 @@ def test_a_missing_tensorboard_is_found_before_the_run(typed, tmp_path, monkeypa
     def missing() -> None:
         raise RecipeError("--tensorboard needs TensorBoard")
 
-    monkeypatch.setattr("ssvi.cli.train.writer_class", missing)
+    monkeypatch.setattr("ssvi.cli.tracking.writer_class", missing)
     monkeypatch.setattr(tensorboard, "writer_class", missing)
     assert typed("train", *SMALL, "--tensorboard", "--out", "run")[0] == 1
     assert list(tmp_path.iterdir()) == []

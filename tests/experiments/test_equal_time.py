@@ -213,3 +213,57 @@ def test_train_trains_what_is_missing_and_refuses_other_epochs(recipe, tmp_path)
     other = run("train", "--out", str(out), "--epochs", "3", "--seeds", "1")
     assert other.exit_code == 1
     assert "epochs=2 (now 3)" in other.output
+
+
+ENSEMBLES = (
+    '[[entrant]]\nmethod = "ssvi-ensemble"\nwidth = 8\nmembers = 2\n'
+    '[[entrant]]\nmethod = "ensemble"\nwidth = 8\nmembers = 2\n'
+    '[[entrant]]\nmethod = "ssvi"\nwidth = 8\n'
+)
+
+
+def test_an_epoch_of_an_ensemble_is_one_of_every_member(recipe, tmp_path):
+    from equal.entrants import parse_entrants
+    from equal.measuring import measure
+
+    file = tmp_path / "entrants.toml"
+    file.write_text(ENSEMBLES)
+    entrants = parse_entrants(str(file))
+    measurement = measure(recipe, entrants, threads=1, steps=1, turns=1, data_dir=None)
+    assert [speed.networks for speed in measurement.speeds] == [2, 2, 1]
+    (speed, *_) = measurement.speeds
+    one = speed.seconds_per_step + speed.updates_per_step * speed.seconds_per_update
+    assert speed.seconds_per_epoch == pytest.approx(2 * 8 * one)
+
+
+def test_ensembles_at_equal_arithmetic(recipe, tmp_path):
+    """The FLOPs that are counted before are those that the runs log, up to the updates at the end of a short training."""
+    out, file, page = tmp_path / "out", tmp_path / "entrants.toml", tmp_path / "page.md"
+    file.write_text(ENSEMBLES)
+    for words in (
+        ("count", "--out", str(out), "--recipe", recipe, "--entrants", str(file)),
+        ("train", "--out", str(out), "--epochs", "4", "--seeds", "0"),
+    ):
+        result = run(*words)
+        assert result.exit_code == 0, result.output
+    result = run("table", "--out", str(out), "--samples", "2", "--ood", "noise", "--write", str(page), "--json")
+    assert result.exit_code == 0, result.output
+    ours, plain, single = json.loads(result.stdout)["entrants"]
+    assert (ours["epochs"], single["epochs"]) == (4, 8), "half the members, twice the epochs"
+    assert ours["minutes"] == pytest.approx(single["minutes"]) == pytest.approx(ours["budget_minutes"])
+    assert 1 <= plain["epochs"] < 4, "dense networks have fewer epochs"
+    for entrant in (ours, plain, single):
+        (of_run,) = entrant["runs"]
+        assert of_run["training_flops"] == pytest.approx(60e9 * entrant["minutes"], rel=0.1)
+        assert 0 <= entrant["ood"]["noise"]["mean"] <= 1
+    head, _, *rows = [line.strip("| ").split(" | ") for line in page.read_text().splitlines() if line.startswith("|")]
+    assert head[4:7] == ["AUROC noise", "epochs", "TFLOP"]
+    assert [row[0] for row in rows] == [
+        "SSVI ensemble, density 0.05, width 8",
+        "ensemble, width 8",
+        "SSVI, density 0.05, width 8",
+    ]
+    assert "FLOPs of the training, counted by `ssvi.flops`" in page.read_text()
+    refused = run("train", "--out", str(out), "--minutes", "3")
+    assert refused.exit_code == 1
+    assert "--minutes needs minutes, and this folder has counted FLOPs" in refused.output

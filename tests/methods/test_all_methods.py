@@ -28,6 +28,7 @@ SMALL = {
 NATURAL = {"lr": 0.8, "prior_sigma": 1.0, "h0": 0.5}
 OWN = {  # what makes a method learn in four epochs, and remove something
     "ssvi": NATURAL,
+    "ssvi-ensemble": NATURAL,
     "ivon": NATURAL,
     "vd": {"threshold": -3.0},
     "group-vd": {"threshold": -8.95},
@@ -145,18 +146,30 @@ def test_flops_of_sparse_methods_are_in_order(whole):
 
 
 def test_members_of_an_ensemble_differ_and_states_of_a_chain_move(whole):
-    for method in ("ensemble", "aeb", "mbnn"):
+    for method in ("ssvi-ensemble", "ensemble", "aeb", "mbnn"):
         net = model_file.load(whole(method))
         assert len(net.members) == 2
         x = torch.rand(5, 1, 8, 8)
-        drawn = net.each(x)
+        with ssvi.at_sample(net):
+            drawn, together = net.each(x), net(x)
         assert not torch.equal(drawn[0], drawn[1])
-        torch.testing.assert_close(net(x).softmax(-1), drawn.mean(0))
+        torch.testing.assert_close(together.softmax(-1), drawn.mean(0))
 
 
 def test_what_is_random_in_prediction(whole):
     random = {m for m in NAMES if is_random(model_file.load(whole(m)))}
-    assert random == {"ssvi", "ssvi-lrt", "vi", "ivon", "snr-prune", "snr-finetune", "vd", "group-vd", "sbp"}
+    assert random == {
+        "ssvi",
+        "ssvi-lrt",
+        "ssvi-ensemble",
+        "vi",
+        "ivon",
+        "snr-prune",
+        "snr-finetune",
+        "vd",
+        "group-vd",
+        "sbp",
+    }
 
 
 def test_a_chain_needs_epochs_for_its_states():

@@ -73,7 +73,7 @@ def test_the_table_of_the_documentation_has_every_method():
 
 def test_natural_gradients_have_a_learning_rate_of_their_own():
     rates = {name: methods.about(name).lr for name in methods.NAMES}
-    assert {name for name, lr in rates.items() if lr == natural.LR} == {"ssvi", "ivon"}
+    assert {name for name, lr in rates.items() if lr == natural.LR} == {"ssvi", "ssvi-ensemble", "ivon"}
 
 
 def test_the_name_of_an_earlier_version():

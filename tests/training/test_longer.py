@@ -143,7 +143,9 @@ FIXED = [name for name in methods.NAMES if methods.about(name).fixed_epochs]
 
 
 def test_the_methods_whose_past_depends_on_the_epochs():
-    assert [name for name in methods.NAMES if name in ("ensemble", "mbnn", "aeb", "snr-finetune")] == FIXED
+    assert [
+        name for name in methods.NAMES if name in ("ssvi-ensemble", "ensemble", "mbnn", "aeb", "snr-finetune")
+    ] == FIXED
 
 
 @pytest.mark.parametrize("method", FIXED)

@@ -154,6 +154,14 @@ def test_a_recipe_without_a_learning_rate_has_that_of_its_method():
     assert methods.about("ssvi").lr != methods.about("rigl").lr, "there is something to choose from"
 
 
+@pytest.mark.parametrize("name", recipe_files.names())
+@pytest.mark.parametrize("method", [method for method in methods.NAMES if methods.about(method).members_by])
+def test_an_ensemble_has_the_settings_of_the_method_that_trains_its_members(name, method):
+    own = recipe_files.load(name, method).values
+    single = recipe_files.load(name, methods.about(method).members_by).values
+    assert {key for key in own if own[key] != single.get(key)} == {"method", "members"}
+
+
 def test_another_method_takes_over_a_chosen_learning_rate_and_not_a_default_one():
     point = Recipe().replace(method="rigl")
     assert (Recipe().lr, point.lr) == (methods.about("ssvi").lr, methods.about("rigl").lr)

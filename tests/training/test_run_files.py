@@ -37,7 +37,8 @@ def test_every_file_of_a_run_is_in_the_table(folder):
     kinds = {file: kind_of(file) for file in files(folder)}
     assert [str(file) for file, kind in kinds.items() if kind is None] == []
     of_tables_and_grids = {"table.json", "validation.json", "stdout.log", "stderr.log", "evaluation.log"}
-    elsewhere = of_tables_and_grids | {"threshold-error.json", "tensorboard/*", ".lock.json"}
+    of_options = {"members.json", "tensorboard/*", "tracking.json", "wandb/*"}
+    elsewhere = of_tables_and_grids | of_options | {"threshold-error.json", ".lock.json"}
     assert {kind.name for kind in kinds.values()} == {kind.name for kind in RUN_FILES} - elsewhere
 
 

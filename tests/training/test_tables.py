@@ -20,7 +20,9 @@ from ssvi.training.run_folder import RunError, RunFolder
 from ssvi.training.start import resume, start
 from ssvi.training.tasks import task_of
 
-FEW = {name: {"members": 1} for name in ("aeb", "mbnn")} | {"ensemble": {"members": 2}}
+FEW = {name: {"members": 1} for name in ("aeb", "mbnn")} | {
+    name: {"members": 2} for name in ("ensemble", "ssvi-ensemble")
+}
 """What a method needs so that two epochs are enough."""
 
 

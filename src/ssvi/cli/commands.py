@@ -27,6 +27,10 @@ COMMANDS = {
         "ssvi.cli.installation:doctor_command",
         "Tell what this installation has: versions, threads, kernels, and what is missing.",
     ),
+    "ensemble": (
+        "ssvi.cli.ensemble:ensemble_command",
+        "Make one run of several finished RUNs of the same recipe with different seeds: an ensemble of their networks.",
+    ),
     "evaluate": (
         "ssvi.cli.evaluate:evaluate_command",
         "Quality of the predictions of RUN on its test images or rows, with intervals; and what the network costs.",

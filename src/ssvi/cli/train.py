@@ -17,6 +17,7 @@ from ssvi.cli.help import RecipeCommand
 from ssvi.cli.options import DEFAULT_RECIPE, data_dir_option, recipe_flags, recipe_names, resolve
 from ssvi.cli.progress import json_lines, silence, training_bar
 from ssvi.cli.tables import number, show, two_columns
+from ssvi.cli.tracking import chosen, tracked, tracking_options
 from ssvi.data import DataSet
 from ssvi.evaluation import FinishedRun, threshold
 from ssvi.evaluation.table_answers import table_threshold
@@ -29,7 +30,7 @@ from ssvi.training.recipe import Recipe, RecipeError
 from ssvi.training.run import NO_TEST, Run, finish
 from ssvi.training.run_folder import RunFolder
 from ssvi.training.start import resume, start
-from ssvi.training.tensorboard import TensorBoard, writer_class
+from ssvi.training.trackers import Trackers
 
 
 @click.command("train", cls=RecipeCommand)
@@ -47,13 +48,11 @@ from ssvi.training.tensorboard import TensorBoard, writer_class
 @click.option(
     "--json", "as_json", is_flag=True, help="print a JSON line for each epoch and for the result, instead of a bar"
 )
-@click.option(
-    "--tensorboard", is_flag=True, help="also log to RUN/tensorboard (needs `pip install 'ssvi[tensorboard]'`)"
-)
+@tracking_options
 @recipe_flags()
 def train_command(
     recipe: str, out: Path | None, resume_from: Path | None, data_dir: Path | None, sparsity: float | None, as_json: bool,
-    tensorboard: bool, **flags: Any,
+    tensorboard: bool, mlflow: str | None, wandb: bool, **flags: Any,
 ) -> None:  # fmt: skip
     """Train a network by a RECIPE: a name from `ssvi recipes` (default: digits) or the path of a .toml file.
 
@@ -65,8 +64,7 @@ def train_command(
     """
     given = {name: value for name, value in flags.items() if value is not None}
     tune_malloc()
-    if tensorboard:
-        writer_class()  # an error before the run begins, where it is not installed
+    begin = chosen(tensorboard, mlflow, wandb)
     if resume_from is not None:
         _refuse_beside_resume(out)
         run = _resumed(resume_from, given, sparsity, data_dir)
@@ -75,10 +73,13 @@ def train_command(
     if distributed.rank() == 0:
         for line in run.task.lines():
             click.echo(line, err=True)
-    with go_on(f"stopped; go on with: ssvi train --resume {run.folder.path}"):
-        _train(run, as_json, tensorboard)
+    with (
+        go_on(f"stopped; go on with: ssvi train --resume {run.folder.path}"),
+        tracked(run.folder, begin) as trackers,
+    ):
+        _train(run, as_json, trackers)
         if distributed.rank() == 0:
-            _end(run, data_dir, as_json)
+            _end(run, data_dir, as_json, trackers)
     distributed.leave()
 
 
@@ -118,21 +119,19 @@ def _new_folder(recipe: str) -> Path:
     return Path("runs") / f"{Path(recipe).stem}-{time.strftime('%Y%m%d-%H%M%S')}"
 
 
-def _train(run: Run, as_json: bool, tensorboard: bool) -> None:
+def _train(run: Run, as_json: bool, trackers: Trackers) -> None:
     """Train until the end or until a signal. Of several processes only the first shows the progress."""
     first = distributed.rank() == 0
-    board = TensorBoard(run.folder.path) if tensorboard and first else None
     with silence() if not first else json_lines() if as_json else training_bar(run) as watch:
 
         def on_epoch(line: EpochLine) -> None:
             watch.epoch(line)
-            if board is not None:
-                board.epoch(line)
+            trackers.epoch(line)
 
         run.train(watch.step, on_epoch)
 
 
-def _end(run: Run, data_dir: Path | None, as_json: bool) -> None:
+def _end(run: Run, data_dir: Path | None, as_json: bool, trackers: Trackers) -> None:
     """After a signal, print how to go on; else evaluate the network on the test examples, and print the result."""
     folder = run.folder.path
     if run.interrupted:
@@ -142,14 +141,15 @@ def _end(run: Run, data_dir: Path | None, as_json: bool) -> None:
     evaluation = finish(run)
     _choose_threshold(run, data_dir)
     result: dict[str, Any] = asdict(evaluation) if evaluation else dict(NO_TEST)
+    trackers.end(result)
     if as_json:
         click.echo(json.dumps({"run": str(folder), "result": result}))
         return
     if evaluation is None:
         click.echo(f"{folder}: trained; {NO_TEST['reason']}")
         return
-    shown = {name: _shown(value) for name, value in result.items()}
-    show(result, False, lambda: [two_columns(f"test set, {folder}", shown)])
+    cells = {name: shown(value) for name, value in result.items()}
+    show(result, False, lambda: [two_columns(f"test set, {folder}", cells)])
 
 
 def _choose_threshold(run: Run, data_dir: Path | None) -> None:
@@ -163,7 +163,7 @@ def _choose_threshold(run: Run, data_dir: Path | None) -> None:
         table_threshold(TableRun(finished), run.recipe.samples, seed=0)
 
 
-def _shown(value: float | int) -> str:
+def shown(value: float | int) -> str:
     """Four digits after the point, but not of large numbers in the units of a table."""
     if isinstance(value, float):
         return f"{value:.4f}" if abs(value) < 1000 else number(value)

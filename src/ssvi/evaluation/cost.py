@@ -10,9 +10,10 @@ from torch import nn
 from ssvi import flops
 from ssvi.evaluation import memory
 from ssvi.evaluation.finished_run import FinishedRun
-from ssvi.evaluation.layers import deterministic_weights, distinct_posteriors, last_network, network_count
+from ssvi.evaluation.layers import deterministic_weights, distinct_posteriors
 from ssvi.evaluation.results import Cost
 from ssvi.flops import LayerCost
+from ssvi.inference.predict import networks, samples_of_each
 from ssvi.methods import about
 from ssvi.nn.random_tensor import is_random
 from ssvi.training.recipe import Recipe
@@ -36,7 +37,7 @@ def cost(run: FinishedRun, samples: int) -> Cost:
     epochs = run.folder.metrics()
     device = next(run.net.parameters()).device
     x = torch.zeros(1, *run.input_shape, device=device)
-    network = last_network(run.net)
+    network = networks(run.net)[-1]
     layers = flops.per_layer(network, x)
     steps = run.recipe.epochs * (epochs[-1].step // len(epochs)) if epochs else 0  # of one network
     return Cost(
@@ -47,7 +48,7 @@ def cost(run: FinishedRun, samples: int) -> Cost:
         memory_bytes_dense_vi=memory.dense_vi_bytes(network, _thetas(run.recipe)),
         training_flops=sum(line.flops for line in epochs),
         training_flops_dense_vi=2 * run.recipe.batch_size * steps * _dense_vi_step(layers),
-        inference_flops=flops.inference(run.net, x, samples if is_random(run.net) else 1),
+        inference_flops=flops.inference(run.net, x, samples_of_each(run.net, samples) if is_random(run.net) else 1),
         inference_flops_dense_vi=2 * samples * sum(layer.dense_macs for layer in layers),
         training_seconds=sum(line.seconds for line in epochs),
         peak_memory_bytes=max((line.peak_memory_bytes for line in epochs), default=0),
@@ -65,11 +66,11 @@ def weights(net: nn.Module) -> Weights:
     deterministic = sum(weight.numel() for weight in deterministic_weights(net))
     sparse = [p for p in posteriors if p.s < p.d]
     d, s = deterministic + sum(p.d for p in posteriors), deterministic + sum(p.s for p in posteriors)
-    networks = network_count(net)
+    count = len(networks(net))
     return Weights(
-        networks=networks,
-        weights=d // networks,
-        live_weights=s / networks,
+        networks=count,
+        weights=d // count,
+        live_weights=s / count,
         sparsity=1 - sum(p.s for p in sparse) / sum(p.d for p in sparse) if sparse else 0.0,
         sparsity_of_all=1 - s / d,
     )

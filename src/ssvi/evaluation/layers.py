@@ -7,7 +7,7 @@ from torch import Tensor, nn
 
 from ssvi import criteria
 from ssvi.evaluation.results import AgainstSNR, Agreement, LayerRow
-from ssvi.inference.predict import Mixture
+from ssvi.inference.predict import networks
 from ssvi.nn.bayes_layer import BayesLayer
 from ssvi.nn.kinds import is_linear_map
 from ssvi.nn.layers import posterior_uses, use_name
@@ -28,7 +28,7 @@ def layer_rows(net: nn.Module) -> list[LayerRow]:
     """
     seen: set[SparsePosterior] = set()
     rows = []
-    for name, module in last_network(net).named_modules():
+    for name, module in networks(net)[-1].named_modules():
         if isinstance(module, BayesLayer):
             for parameter, posterior in module.posteriors.items():
                 if posterior not in seen:
@@ -111,16 +111,6 @@ def _lowest(posterior: SparseGaussian, name: str, rate: float) -> Tensor:
 def _iou(a: Tensor, b: Tensor) -> float:
     union = (a | b).sum().item()
     return (a & b).sum().item() / union if union else 1.0
-
-
-def last_network(net: nn.Module) -> nn.Module:
-    """The last network of a mixture; any other network is itself."""
-    return net.members[-1] if isinstance(net, Mixture) else net
-
-
-def network_count(net: nn.Module) -> int:
-    """How many networks a mixture has; any other network is one."""
-    return len(net.members) if isinstance(net, Mixture) else 1
 
 
 def distinct_posteriors(net: nn.Module) -> list[SparsePosterior]:

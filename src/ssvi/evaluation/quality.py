@@ -12,7 +12,7 @@ from ssvi.evaluation.finished_run import FinishedRun, Track, quiet
 from ssvi.evaluation.promises import DEFAULT, DecisionSettings, evaluate_costs, evaluate_decisions, validation_outputs
 from ssvi.evaluation.results import Estimate, HardImages, ImageAnswer, Reliability, RiskCoverage, RunEvaluation
 from ssvi.inference.evaluate import HEADLINE, Evaluation, NumberEvaluation, Outputs, collect, evaluate_outputs
-from ssvi.inference.predict import Mixture
+from ssvi.inference.predict import Mixture, networks
 from ssvi.nn.at_theta import at_mean
 from ssvi.nn.random_tensor import is_random
 
@@ -69,12 +69,11 @@ def with_intervals(evaluation: Evaluation | NumberEvaluation) -> dict[str, Estim
 
 
 def _at_mean(run: FinishedRun, test: Batches, evaluation: Evaluation, track: Track) -> dict[str, float]:
-    """The same numbers with theta = mu, or of the last network of a mixture; a deterministic network has only these."""
-    if isinstance(run.net, Mixture):
-        evaluation = evaluate_outputs(collect(run.net.members[-1], track(test, "last network"), 1))
-    elif is_random(run.net):
-        with at_mean(run.net):
-            evaluation = evaluate_outputs(collect(run.net, track(test, "posterior mean"), 1, 0))
+    """The same numbers with theta = mu, of a mixture those of its last network; a deterministic one has only these."""
+    last = networks(run.net)[-1]
+    if last is not run.net or is_random(last):
+        with at_mean(last):
+            evaluation = evaluate_outputs(collect(last, track(test, point_of(run)), 1))
     return {name: getattr(evaluation, name) for name in HEADLINE}
 
 

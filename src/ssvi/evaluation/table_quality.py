@@ -18,7 +18,7 @@ from ssvi.evaluation.results import RunEvaluation
 from ssvi.evaluation.table_run import BATCH, TableRun
 from ssvi.inference.evaluate import Loader, NumberEvaluation, NumberOutputs, collect, evaluate
 from ssvi.inference.number_quality import LEVELS
-from ssvi.inference.predict import Mixture
+from ssvi.inference.predict import networks
 from ssvi.nn.at_theta import at_mean
 from ssvi.nn.random_tensor import is_random
 from ssvi.training.likelihood_names import likelihood_of
@@ -101,13 +101,11 @@ def _evaluated(run: TableRun, net: nn.Module, batches: Loader, samples: int, see
 
 
 def _at_mean(run: TableRun, test: Rows, evaluation: NumberEvaluation, track: Track) -> dict[str, float]:
-    """The same numbers with theta = mu, or of the last network of a mixture; a deterministic network has only these."""
-    net, names = run.run.net, evaluation.outputs.measured
-    if isinstance(net, Mixture):
-        evaluation = _evaluated(run, net.members[-1], track(_batches(test), "last network"), 1)
-    elif is_random(net):
-        with at_mean(net):
-            evaluation = _evaluated(run, net, track(_batches(test), "posterior mean"), 1)
+    """The same numbers with theta = mu, of a mixture those of its last network; a deterministic one has only these."""
+    last, names = networks(run.run.net)[-1], evaluation.outputs.measured
+    if last is not run.run.net or is_random(last):
+        with at_mean(last):
+            evaluation = _evaluated(run, last, track(_batches(test), point_of(run.run)), 1)
     return {name: getattr(evaluation, name) for name in names}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,7 +13,7 @@ from ssvi.inference.compiled import taking_turns
 from ssvi.inference.inputs import SAMPLES, as_tensor, without_samples
 from ssvi.inference.links import Link, linked, one_tensor
 from ssvi.inference.structures import Structure, average, stacked
-from ssvi.inference.thetas import Theta, drawn_thetas, seeded_thetas
+from ssvi.inference.thetas import Theta, drawn_thetas, member_seed, seeded_thetas
 from ssvi.likelihoods import Likelihood
 from ssvi.nn.eval_mode import in_eval_mode
 
@@ -39,6 +39,9 @@ def predict_samples(
     After `fit_batchnorm` theta_n is theta number n of the network, the same in every call, with BatchNorm's statistics
     for that theta. With a `generator` it is a draw from that, for which there are only the running statistics.
 
+    A `Mixture` has the samples of one member after the other: ceil(samples / members) of each, and one of each if nothing
+    in them is random.
+
     Args:
         bnn: a network.
         args: its inputs. Arrays of numpy become tensors of the network's dtype and device.
@@ -49,10 +52,12 @@ def predict_samples(
         generator: of the draws of theta.
         kwargs: more inputs, by name.
     """
-    args, samples = without_samples(bnn, args, kwargs, samples)
-    _check_samples(samples)
-    thetas = partial(drawn_thetas, bnn, samples, local, generator)
-    return _drawn(bnn, args, kwargs, thetas, link)
+    args, samples = without_samples(networks(bnn)[0], args, kwargs, samples)
+
+    def thetas(member: nn.Module, count: int, number: int) -> Iterable[Theta]:
+        return drawn_thetas(member, count, local, generator)
+
+    return _drawn(bnn, args, kwargs, samples, thetas, link)
 
 
 def predict(
@@ -71,36 +76,39 @@ def predict(
     intervals, or classes with their uncertainties. Without one it is the average of the linked outputs.
     """
     if likelihood is not None:
-        if isinstance(bnn, Mixture):
-            return likelihood.predictive(draw_outputs(bnn, *args, **kwargs))
         link = one_tensor
     options: dict[str, Any] = {"samples": samples, "link": link, "local": local, "generator": generator}
     drawn = predict_samples(bnn, *args, **options, **kwargs)
     return average(drawn) if likelihood is None else likelihood.predictive(drawn)
 
 
+Thetas = Callable[[nn.Module, int, int], Iterable[Theta]]
+"""(network, how many, its number in a mixture) -> the thetas of that network."""
+
+
 @torch.no_grad()
 def _drawn(
-    net: nn.Module,
-    args: Iterable[Any],
-    kwargs: dict[str, Any],
-    thetas: Callable[[], Iterable[Theta]],
-    link: Link,
+    net: nn.Module, args: Iterable[Any], kwargs: dict[str, Any], samples: int, thetas: Thetas, link: Link
 ) -> Structure:
-    """The linked output for each theta, (samples, batch, ...)."""
-    call = partial(net, *(as_tensor(x, net) for x in args), **{name: as_tensor(x, net) for name, x in kwargs.items()})
-    drawn = []
+    """The linked output for each theta, (samples, batch, ...); of a mixture one member after the other."""
+    if samples < 1:
+        raise ValueError(f"samples={samples!r} must be at least 1: it is the number of draws theta ~ q")
+    inputs = [as_tensor(x, net) for x in args]
+    named = {name: as_tensor(x, net) for name, x in kwargs.items()}
+    count, drawn = samples_of_each(net, samples), []
     with in_eval_mode(net), taking_turns(net):
-        for theta in thetas():
-            with theta:
-                drawn.append(linked(call(), link))
+        for number, member in enumerate(networks(net)):
+            for theta in thetas(member, count, number):
+                with theta:
+                    drawn.append(linked(member(*inputs, **named), link))
     return stacked(drawn)
 
 
 class Mixture(nn.Module):
     """p(y|x) = 1/M sum_m p(y|x, theta_m) over M networks. Probabilities are averaged, not logits.
 
-    It is a network like any other: its output is log p(y|x), so that softmax and cross-entropy work as usual.
+    It is a network like any other: its output is log p(y|x), so that softmax and cross-entropy work as usual. Where its
+    members are random, `predict` averages over them and over thetas of each: p(y|x) = 1/M sum_m E[p(y|x, theta_m)].
     """
 
     def __init__(self, members: Iterable[nn.Module]) -> None:
@@ -111,45 +119,37 @@ class Mixture(nn.Module):
 
     def each(self, *args: Any, **kwargs: Any) -> Tensor:
         """p(y|x, theta_m) of every network, (members, batch, classes)."""
-        return self._linked(None, *args, **kwargs)
-
-    def each_output(self, *args: Any, **kwargs: Any) -> Tensor:
-        """The output of every network as it is, (members, batch, outputs): for a likelihood, of numbers for example."""
-        return self._linked(one_tensor, *args, **kwargs)
+        return torch.stack([linked(member(*args, **kwargs), None) for member in self.members])
 
     def forward(self, *args: Any, **kwargs: Any) -> Tensor:
         """log p(y|x), (batch, classes): logits whose softmax is the average probability."""
         return self.each(*args, **kwargs).mean(0).log()
 
-    def _linked(self, link: Link, *args: Any, **kwargs: Any) -> Tensor:
-        return torch.stack([linked(member(*args, **kwargs), link) for member in self.members])
+
+def networks(net: nn.Module) -> Sequence[nn.Module]:
+    """The members of a mixture; any other network is the only one."""
+    return list(net.members) if isinstance(net, Mixture) else [net]
 
 
-@torch.no_grad()
+def samples_of_each(net: nn.Module, samples: int) -> int:
+    """How many thetas each member has, if all members have as many and together at least `samples`."""
+    return -(-samples // len(networks(net)))
+
+
 def draw_probabilities(net: nn.Module, *args: Any, samples: int = SAMPLES, seed: int = 0, **kwargs: Any) -> Tensor:
     """p(y|x, theta_s) for a batch, (samples, batch, classes). Every evaluation of this package draws here.
 
     The same seed gives the same thetas for every batch and every data set, so the samples are `samples` fixed networks.
-    A network without random weights has one sample, as in `predict_samples`. A mixture has one of each of its networks.
-    After `fit_batchnorm` the seed chooses among its thetas (`numbered_thetas`).
+    A network without random weights has one sample, as in `predict_samples`. The members of a mixture have their thetas
+    from seeds of their own (`member_seed`). After `fit_batchnorm` the seed chooses among its thetas (`numbered_thetas`).
     """
-    _check_samples(samples)
-    if isinstance(net, Mixture):
-        with in_eval_mode(net):
-            return net.each(*args, **kwargs)
-    return _drawn(net, args, kwargs, partial(seeded_thetas, net, samples, seed), None)
+    return _drawn(net, args, kwargs, samples, partial(_seeded, seed=seed), None)
 
 
-@torch.no_grad()
 def draw_outputs(net: nn.Module, *args: Any, samples: int = SAMPLES, seed: int = 0, **kwargs: Any) -> Tensor:
     """The outputs for each theta as they are, (samples, batch, outputs), at the thetas of `draw_probabilities`."""
-    _check_samples(samples)
-    if isinstance(net, Mixture):
-        with in_eval_mode(net):
-            return net.each_output(*args, **kwargs)
-    return _drawn(net, args, kwargs, partial(seeded_thetas, net, samples, seed), one_tensor)
+    return _drawn(net, args, kwargs, samples, partial(_seeded, seed=seed), one_tensor)
 
 
-def _check_samples(samples: int) -> None:
-    if samples < 1:
-        raise ValueError(f"samples={samples!r} must be at least 1: it is the number of draws theta ~ q")
+def _seeded(member: nn.Module, count: int, number: int, seed: int) -> Iterable[Theta]:
+    return seeded_thetas(member, count, member_seed(seed, number))

@@ -16,6 +16,9 @@ from ssvi.nn.theta_statistics import Fitted, fitted
 Theta = AbstractContextManager[None]
 """Inside, the network has one theta."""
 
+MEMBER_STRIDE = 9_999_991
+"""Between the seeds of two members of a mixture."""
+
 
 class SamplesError(UserError, ValueError):
     """More samples of theta than BatchNorm has statistics for."""
@@ -44,6 +47,11 @@ def seeded_thetas(net: nn.Module, samples: int, seed: int) -> Iterable[Theta]:
         return numbered_thetas(net, samples, statistics, seed)
     device = next((p.device for p in net.parameters()), torch.device("cpu"))
     return _draws(net, samples, torch.Generator(device).manual_seed(seed))
+
+
+def member_seed(seed: int, number: int) -> int:
+    """The seed of a member of a mixture, so that no two members share their noise; the first one has the seed itself."""
+    return (seed + MEMBER_STRIDE * number) % 2**63 if number else seed
 
 
 def numbered_thetas(bnn: nn.Module, samples: int, statistics: Fitted, seed: int = 0) -> Iterator[Theta]:

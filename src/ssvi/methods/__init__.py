@@ -19,8 +19,8 @@ from ssvi.methods.settings import RecipeError
 __all__ = ["NAMES", "About", "Method", "about", "get", "present_name"]
 
 NAMES = (
-    "ssvi", "ssvi-lrt", "vi", "ivon", "deterministic", "ensemble", "snr-prune", "snr-finetune", "rigl", "set", "static",
-    "vd", "group-vd", "sbp", "aeb", "mbnn",
+    "ssvi", "ssvi-lrt", "ssvi-ensemble", "vi", "ivon", "deterministic", "ensemble", "snr-prune", "snr-finetune", "rigl",
+    "set", "static", "vd", "group-vd", "sbp", "aeb", "mbnn",
 )  # fmt: skip
 """The methods that come with the package, in the order of the tables."""
 

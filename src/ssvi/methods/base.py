@@ -47,6 +47,8 @@ class About:
     """Where sparsity is an outcome: what a trial must reach to count. Otherwise the trial that removes nothing would win."""
     tuned_like: str | None = None
     """The method whose settings it takes instead of being tuned."""
+    members_by: str | None = None
+    """Of an ensemble: the method that trains each of its members, so that runs of that method can become one."""
     fixed_epochs: bool = False
     """Whether what it has done so far depends on the epochs of the recipe, so that a run cannot be trained longer."""
 

@@ -178,6 +178,14 @@ class Criteria(Selection):
 
 
 @dataclass(frozen=True)
+class Members(Settings):
+    """An ensemble."""
+
+    GROUP: ClassVar[str] = "Network"
+    members: int = setting(5, "networks of the ensemble", whole(1, MOST_MEMBERS))
+
+
+@dataclass(frozen=True)
 class Chain(Settings):
     """A sampler, and the states that it keeps."""
 

@@ -149,6 +149,12 @@ class Training(Generic[S_co]):
         for name, part in self._stateful.items():
             part.load_state_dict(state[name])
 
+    def begin_again(self, fresh: Training[Any]) -> None:
+        """Go on with another network, all states as in `fresh`; but the schedule goes on, which begins anew by itself."""
+        for name, part in self._stateful.items():
+            if part is not self.scheduler:
+                part.load_state_dict(fresh._stateful[name].state_dict())
+
     @cached_property
     def _stateful(self) -> dict[str, HasState]:
         # the names are those of the checkpoint's format

@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from ssvi.data import Batches, Examples, TrainingData
 from ssvi.inference import distributed
 from ssvi.inference.evaluate import Evaluation, NumberEvaluation
+from ssvi.inference.predict import networks
 from ssvi.inference.watch import DivergenceWarning
 from ssvi.methods.base import Method
 from ssvi.methods.job import Training
@@ -193,8 +194,7 @@ def in_order(data: TrainingData, examples: Examples) -> Batches:
 
 def _fit_batchnorm(run: Run, net: nn.Module) -> None:
     """BatchNorm's statistics for each theta of the evaluations, from batches of the size of those of the training."""
-    if not run.recipe.batchnorm_batches:
-        return
     inputs = list(islice(run.training.job.inputs(), run.recipe.batchnorm_batches))
     full = [x for x in inputs if len(x) == len(inputs[0])]  # the last one may be a single image, which has no variance
-    fit_batchnorm(net, full, max(run.recipe.samples, THETAS))
+    for member in networks(net) if full else ():
+        fit_batchnorm(member, full, max(run.recipe.samples, THETAS))

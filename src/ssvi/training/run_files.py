@@ -39,9 +39,16 @@ class RunFile:
 
 TRAIN = "`train`"
 
+TRACKING = "tracking.json"
+"""Where MLflow and Weights & Biases know the run."""
+
+MEMBERS = "members.json"
+"""In a run that `ssvi ensemble` has made, which cannot be trained on."""
+
 RUN_FILES = (
     RunFile("recipe.toml", "the resolved recipe: all settings", TRAIN, TEXTS),
     RunFile("machine.json", "versions, processor, threads, the command, number of processes", TRAIN, TEXTS),
+    RunFile(MEMBERS, "of an ensemble that was made of runs: their paths and seeds", "`ensemble`", TEXTS),
     RunFile("table.json", "of a run on a table: what was learnt of its columns", TRAIN, TEXTS),
     RunFile("metrics.jsonl", "a line per epoch", TRAIN, TEXTS),
     RunFile("checkpoints/step-*.pt", "the newest two training states, each with the recipe", TRAIN, CHECKPOINTS),
@@ -57,6 +64,8 @@ RUN_FILES = (
     RunFile("report.html", "the report of the run", "`report`", (), True),
     RunFile("report.md", "the same as a model card", "`report`", (), True),
     RunFile("tensorboard/*", "the log for TensorBoard", "`train --tensorboard`"),
+    RunFile("wandb/*", "the log for Weights & Biases", "`train --wandb`"),
+    RunFile(TRACKING, "under which ids MLflow and Weights & Biases know the run", "`train --mlflow`, `--wandb`", TEXTS),
     RunFile("stdout.log", "what the process of the run printed", "`compare`, `tune`"),
     RunFile("stderr.log", "its errors", "`compare`, `tune`"),
     RunFile("evaluation.log", "the errors of its evaluation", "`compare`", (), True),

@@ -20,7 +20,7 @@ from ssvi.training.progress import EpochLine
 from ssvi.training.recipe import Recipe
 from ssvi.training.recipe_of_run import read_recipe, require_run, write_recipe
 from ssvi.training.records import RecordError, from_plain, to_plain
-from ssvi.training.run_files import TEXTS
+from ssvi.training.run_files import MEMBERS, TEXTS
 from ssvi.training.run_lock import RunLock
 from ssvi.training.sealed import read_json, sealed_json, write_whole
 from ssvi.training.training_log import REMEDY, TrainingLog
@@ -50,8 +50,12 @@ class RunFolder:
             ) from error
 
     def take_lock(self) -> None:
-        """Let no other process write to the folder, which must be that of a run."""
+        """Let no other process write to the folder, which must be that of a run that can go on."""
         require_run(self.path)
+        if (self.path / MEMBERS).exists():
+            raise RunError(
+                f"{self.path} was made by `ssvi ensemble`: train its members, which {MEMBERS} names, instead"
+            )
         self.lock.take()
 
     def refuse_a_second_run(self) -> None:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from ssvi.training.progress import EpochLine
 from ssvi.training.recipe import RecipeError
-from ssvi.training.records import to_plain
+from ssvi.training.run_folder import RunFolder
+from ssvi.training.trackers import Numbers, Tracker
 
 if TYPE_CHECKING:
     from torch.utils.tensorboard import SummaryWriter
@@ -22,20 +21,13 @@ def writer_class() -> type[SummaryWriter]:
     return SummaryWriter
 
 
-class TensorBoard:
-    """Writes the numbers of each epoch to RUN/tensorboard."""
+def begin_tensorboard(folder: RunFolder) -> Tracker:
+    """Write the numbers to RUN/tensorboard."""
+    writer = writer_class()(folder.path / "tensorboard")
 
-    def __init__(self, run_folder: Path) -> None:
-        self.writer = writer_class()(run_folder / "tensorboard")
+    def log(numbers: Numbers, step: int) -> None:
+        for name, number in numbers.items():
+            writer.add_scalar(name, number, step)
+        writer.flush()
 
-    def epoch(self, line: EpochLine) -> None:
-        """One point on each curve."""
-        for name, value in to_plain(line).items():
-            if isinstance(value, dict):
-                for key, number in value.items():
-                    if number is None:
-                        continue  # a class has no RMSE, a number no accuracy
-                    self.writer.add_scalar(f"{name}/{key}", number, line.step)
-            elif name not in ("epoch", "step") and value is not None:
-                self.writer.add_scalar(name, value, line.step)
-        self.writer.flush()
+    return Tracker(log, lambda result: writer.close())

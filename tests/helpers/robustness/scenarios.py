@@ -23,6 +23,7 @@ from robustness.kills import files_of, full_disk_at, killed_at_moment, killed_at
 
 OWN = {
     "ensemble": {"members": 2},
+    "ssvi-ensemble": {"members": 2},
     "aeb": {"members": 2, "epochs": 4},
     "mbnn": {"members": 2, "epochs": 4},
     "snr-finetune": {"epochs": 4},
