@@ -1,19 +1,27 @@
 """`ssvi compare` and `ssvi tune`: a grid of methods, densities and seeds. Missing runs are trained, all are evaluated.
 
-grid -> engine (processes) -> results -> rows -> tables -> page; tuning takes the same way with trials in place of seeds.
+grid -> engine (processes) -> results -> rows -> tables -> page; studies (Optuna) -> searching (processes) -> tuning.
 """
 
 from ssvi.comparison.check import check_runs
+from ssvi.comparison.claims import Claims
 from ssvi.comparison.engine import Bars, Outcome, train_missing
 from ssvi.comparison.grid import PlannedRun, plan, refuse_changes
+from ssvi.comparison.optuna_storage import TuningError, default_storage, load_optuna
 from ssvi.comparison.page import Context, comparison_to_json, section, write_section
 from ssvi.comparison.results import EvaluatedRun, FailedRun, Place, RunResult, evaluate_runs, run_to_json
+from ssvi.comparison.rounds import Budget
 from ssvi.comparison.rows import Row, RowSummary, rows
+from ssvi.comparison.searching import Workplace, search
 from ssvi.comparison.tables import Table, tables
-from ssvi.comparison.tuning import Trial, Tuning, best, evaluate_trial, evaluate_trials, plan_trials, recipe_tables
+from ssvi.comparison.trial_bars import TrialBars
+from ssvi.comparison.trials import Trial, best, evaluate_trial
+from ssvi.comparison.tuning import Tuning, gather, open_studies, recipe_tables
 
 __all__ = [
     "Bars",
+    "Budget",
+    "Claims",
     "Context",
     "EvaluatedRun",
     "FailedRun",
@@ -25,19 +33,25 @@ __all__ = [
     "RunResult",
     "Table",
     "Trial",
+    "TrialBars",
     "Tuning",
+    "TuningError",
+    "Workplace",
     "best",
     "check_runs",
     "comparison_to_json",
+    "default_storage",
     "evaluate_runs",
     "evaluate_trial",
-    "evaluate_trials",
+    "gather",
+    "load_optuna",
+    "open_studies",
     "plan",
-    "plan_trials",
     "recipe_tables",
     "refuse_changes",
     "rows",
     "run_to_json",
+    "search",
     "section",
     "tables",
     "train_missing",

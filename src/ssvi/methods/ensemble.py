@@ -14,6 +14,7 @@ from ssvi.methods import common, states
 from ssvi.methods.base import About
 from ssvi.methods.groups import MOST_MEMBERS, Descent
 from ssvi.methods.job import Training
+from ssvi.methods.search import Search
 from ssvi.methods.settings import setting, whole
 
 ABOUT = About(
@@ -56,4 +57,4 @@ def end_of_epoch(training: Training[Settings], epoch: int) -> None:
 
 resume = states.forget_later
 product = states.mixture
-TRIALS: list[dict[str, float]] = []
+SEARCH = Search()
