@@ -36,7 +36,7 @@ def files(folder: Path) -> list[Path]:
 def test_every_file_of_a_run_is_in_the_table(folder):
     kinds = {file: kind_of(file) for file in files(folder)}
     assert [str(file) for file, kind in kinds.items() if kind is None] == []
-    of_tables_and_grids = {"table.json", "validation.json", "stdout.log", "stderr.log"}
+    of_tables_and_grids = {"table.json", "validation.json", "pruned.json", "stdout.log", "stderr.log"}
     elsewhere = of_tables_and_grids | {"threshold-error.json", "tensorboard/*", ".lock.json"}
     assert {kind.name for kind in kinds.values()} == {kind.name for kind in RUN_FILES} - elsewhere
 

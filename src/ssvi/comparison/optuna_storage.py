@@ -21,7 +21,7 @@ def load_optuna() -> Any:
     try:
         optuna = import_module("optuna")
     except ImportError as error:
-        raise TuningError("ssvi tune needs Optuna, which is not installed: pip install 'ssvi[tune]'") from error
+        raise TuningError("`ssvi tune` needs Optuna 5, which is not installed: pip install 'ssvi[tune]'") from error
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     return optuna
 

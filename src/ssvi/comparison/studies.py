@@ -84,7 +84,7 @@ class MethodStudy:
         return sum(trial.user_attrs.get("seconds", 0.0) for trial in self.trials())
 
     def ask(self) -> OpenTrial:
-        """A new trial. The seed of the sampler is that of the recipe and the number, so no two processes repeat each other."""
+        """A new trial. Seed and number of trials seed the sampler, so that no process repeats another or itself."""
         seed = Random(f"{self.recipe.seed} {len(self.trials())}").getrandbits(32)
         self.study.sampler = load_optuna().samplers.TPESampler(n_startup_trials=RANDOM_TRIALS, seed=seed)
         return self._open(self.study.ask())
