@@ -74,8 +74,7 @@ class OpenTrial:
     def end_trained(self, data_dir: Path | None, track: Track = quiet) -> Trial:
         """Evaluate the network on the validation images, and tell Optuna; a NLL that is no number is a failure."""
         result = evaluate_trial(self.run, self.trial.number, self.settings, data_dir, track)
-        for key in ("sparsity", "accuracy", "examples", "seconds"):
-            self.trial.set_user_attr(key, getattr(result, key))
+        self.trial.set_user_attr("result", {key: getattr(result, key) for key in ("sparsity", "accuracy", "examples")})
         floor = methods.about(result.method).least_sparsity
         if floor and not self.trial.constraints:
             self.trial.set_constraint("least sparsity", floor - result.sparsity)

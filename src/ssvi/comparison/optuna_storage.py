@@ -12,16 +12,23 @@ PATIENCE = 60
 """Seconds that a process waits for a SQLite file in which another one writes."""
 
 
+OLDEST = 5
+"""The first version whose trials have constraints."""
+
+
 class TuningError(UserError, RuntimeError):
     """A search that cannot be made as asked: names the argument, the value and the remedy."""
 
 
 def load_optuna() -> Any:
     """The module `optuna`, which prints warnings alone; an error that says how to install it where it is missing."""
+    needed = f"`ssvi tune` needs Optuna {OLDEST} or later, which is not installed: pip install 'ssvi[tune]'"
     try:
         optuna = import_module("optuna")
     except ImportError as error:
-        raise TuningError("`ssvi tune` needs Optuna 5, which is not installed: pip install 'ssvi[tune]'") from error
+        raise TuningError(needed) from error
+    if int(optuna.__version__.partition(".")[0]) < OLDEST:
+        raise TuningError(needed)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     return optuna
 

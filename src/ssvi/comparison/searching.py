@@ -144,14 +144,17 @@ class _Searching:
 
     def _return_code(self, active: _Active) -> int | None:
         """That of the job, which is started if there is none; 0 for a run that needs no job."""
-        if active.job is None:
-            if active.trial.run.folder.finished or active.trial.pruned_after is not None:
+        if active.job is not None:
+            return active.job.poll()
+        run, workplace = active.trial.run, self.workplace
+        try:
+            run.folder.lock.refuse_a_second_writer()
+            if run.folder.finished or active.trial.pruned_after is not None:
                 return 0
-            try:
-                active.job = self.workplace.home.start(active.trial.run, self.workplace.recipe, self.workplace.data_dir)
-            except FolderLockedError:  # the process of an earlier search trains it: wait
-                return None
-        return active.job.poll()
+            active.job = workplace.home.start(run, workplace.recipe, workplace.data_dir)
+        except FolderLockedError:
+            pass  # the process of a search that was killed trains it: wait until it ends
+        return None
 
     def _end(self, active: _Active, code: int) -> None:
         """Tell Optuna how the trial ended, and free it and its place."""

@@ -107,8 +107,10 @@ class MethodStudy:
 
 def _trial(method: str, record: Any) -> Trial:
     """Our record of a trial, from Optuna's."""
-    keys = ("settings", "sparsity", "accuracy", "examples", "seconds")
-    return Trial(method, record.number, nll=record.value, **{key: record.user_attrs[key] for key in keys})
+    kept = record.user_attrs
+    return Trial(
+        method, record.number, kept["settings"], nll=record.value, seconds=kept.get("seconds", 0.0), **kept["result"]
+    )
 
 
 def widen(search: Search, at: tuple[str, Any]) -> Search:
