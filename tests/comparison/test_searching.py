@@ -174,7 +174,7 @@ def test_a_run_that_somebody_stops_goes_on(tmp_path, monkeypatch):
 
 def test_minutes_bound_the_training_of_each_method(tmp_path, monkeypatch):
     home = quick(monkeypatch, near(0.1))
-    studies, _ = search(tmp_path, home, "static", "rigl", trials=100, seconds=3.5 * EPOCHS * SECONDS, jobs=1)
+    studies, _ = search(tmp_path, home, "static", "rigl", trials=None, seconds=3.5 * EPOCHS * SECONDS, jobs=1)
     assert [study.seconds() for study in studies] == [4 * EPOCHS * SECONDS] * 2, "a trial is trained to its end"
     assert [len(study.trials()) for study in studies] == [4, 4]
 

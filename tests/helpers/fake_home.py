@@ -77,7 +77,7 @@ def search(
     out: Path,
     home: FakeHome,
     *methods: str,
-    trials: int = 8,
+    trials: int | None = 8,
     seconds: float = float("inf"),
     jobs: int = 2,
     **changes: object,

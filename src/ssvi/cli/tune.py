@@ -25,9 +25,6 @@ from ssvi.training.records import to_plain
 TRIALS = 16
 """For each method, if neither --trials nor --minutes is given."""
 
-MANY = 10**6
-"""Trials, if only the minutes are bounded."""
-
 
 @click.command("tune", cls=RecipeCommand)
 @click.argument("recipe", shell_complete=recipe_names)
@@ -60,7 +57,7 @@ def tune_command(
     claims, address = comparison.Claims(folder), storage or comparison.default_storage(folder)
     fixed = [key for key, value in flags.items() if value is not None]
     studies = comparison.open_studies(address, recipe, recipes, fixed, claims)
-    budget = Budget(trials or (MANY if minutes else TRIALS), 60 * minutes if minutes else math.inf)
+    budget = Budget(trials or (None if minutes else TRIALS), 60 * minutes if minutes else math.inf)
     with TrialBars() as bars:
         workplace = Workplace(recipe, data_dir, jobs)
         interrupted = comparison.search(studies, budget, claims, workplace, bars, bar)

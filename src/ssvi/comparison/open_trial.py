@@ -11,7 +11,6 @@ from ssvi.comparison.grid import PlannedRun
 from ssvi.comparison.optuna_storage import load_optuna
 from ssvi.comparison.trials import Trial, evaluate_trial
 from ssvi.evaluation.finished_run import Track, quiet
-from ssvi.training.progress import EpochLine
 from ssvi.training.recipe import Recipe
 
 
@@ -34,11 +33,11 @@ class OpenTrial:
         """The epochs after which it was given up; None if it was not."""
         return self.trial.user_attrs.get("pruned after")
 
-    def report(self, lines: list[EpochLine]) -> bool:
+    def report(self) -> bool:
         """Tell Optuna of the epochs that it does not know. Whether there were any."""
-        if len(lines) <= self._told:
+        if self.run.epochs_done <= self._told:
             return False
-        known = self._known_epochs()
+        lines, known = self.run.folder.log.read(), self._known_epochs()
         for line in lines[self._told :]:
             if line.validation is not None and line.epoch not in known:
                 self.trial.report(line.validation.nll, line.epoch)

@@ -25,12 +25,13 @@ MORE = 4
 class Budget:
     """What each method has: a number of trials, and seconds of training; whichever is used up first."""
 
-    trials: int
+    trials: int | None
+    """None: as many as the time allows."""
     seconds: float = math.inf
 
-    def trials_of(self, round_number: int) -> int:
+    def trials_of(self, round_number: int) -> float:
         """The trials of all rounds so far."""
-        return self.trials + round_number * max(1, self.trials // MORE)
+        return math.inf if self.trials is None else self.trials + round_number * max(1, self.trials // MORE)
 
     def allows_more(self, study: MethodStudy) -> bool:
         """Whether the method has something left. A trial that has begun is trained to its end."""

@@ -131,7 +131,7 @@ class _Searching:
         """Start the run if it is not in progress, tell Optuna of its epochs, prune it if it is hopeless, or end it."""
         trial, run = active.trial, active.trial.run
         code = self._return_code(active)
-        fresh = trial.report(run.folder.log.read()) if run.begun else False
+        fresh = trial.report()
         self.bars.at(run)
         if code is None:
             if active.job is not None and fresh and trial.pruned_after is None and trial.hopeless():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from rich.console import Console
@@ -39,7 +40,7 @@ class TrialBars:
         """Move the bar of all methods, and say what was widened since the last time."""
         ended = sum(len(study.trials()) - len(study.running()) for study in studies)
         total = sum(budget.trials_of(study.round.number) for study in studies)
-        self.progress.update(self.whole, completed=ended, total=total)
+        self.progress.update(self.whole, completed=ended, total=total if math.isfinite(total) else None)
         for study in studies:
             lines = widenings(study)[: len(study.round.at)]
             for line in lines[self.said.get(study.name, len(lines)) :]:

@@ -48,8 +48,8 @@ class Tuning:
     """All trials that were trained to their end, the best one of each method, and what became of the others."""
 
     storage: str
-    budget: int
-    """Trials of each method in the first round."""
+    budget: int | None
+    """Trials of each method in the first round; None if only the time was bounded."""
     studies: dict[str, StudyResult]
     trials: list[Trial]
     best: dict[str, Trial]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ssvi.methods.search import Choice, Range, Search
+from ssvi.methods.search import Choice, Dimension, Range, Search
 from ssvi.nn.starts import FAN_IN
 
 POINT = Search(
@@ -25,7 +25,7 @@ AUTHORS_OF_SSVI: dict[str, Any] = {
 }  # fmt: skip
 """What the code of the SSVI paper trains with, at density 1 too (the recipe cifar10-paper)."""
 
-BAYESIAN = {
+BAYESIAN: dict[str, Dimension] = {
     "lr": Range(5e-4, 0.5),
     "beta_max": Range(1e-3, 3.0),
     "prior_sigma": Range(2e-3, 2.0, or_else=FAN_IN),
@@ -38,7 +38,7 @@ PRUNED = Search(
 )
 """Dense VI that is pruned: first the bound itself, and all layers ranked together, as Graves and Blundell have it."""
 
-GATES = {
+GATES: dict[str, Dimension] = {
     "optimizer": Choice(("adam",)),
     "lr": Range(3e-4, 0.03),
     "sigma_lr": Range(3e-4, 0.3),
