@@ -2,6 +2,7 @@
 
 import tomllib
 from importlib.resources import files
+from pathlib import Path
 
 import pytest
 
@@ -105,3 +106,17 @@ def test_a_number_has_three_digits_and_stays_in_its_range():
 def test_what_the_user_fixes_is_not_searched():
     search = Search({"lr": Range(0.01, 1.0), "every": Choice((1, 10))}, ({"lr": 0.1, "every": 1, "rate": 0.3},))
     assert search.without(["lr", "rate"]) == Search({"every": Choice((1, 10))}, ({"every": 1},))
+
+
+def words(name, values):
+    """A dimension as the page on tuning has it."""
+    if isinstance(values, Choice):
+        return f"{name} {' or '.join(map(str, values.values))}"
+    return f"{name} {values}" + ("" if values.or_else is None else f" or {values.or_else}")
+
+
+@pytest.mark.parametrize("name", tuned_methods())
+def test_the_page_on_tuning_has_the_space_of_every_method(name):
+    page = (Path(__file__).parents[2] / "docs" / "tuning.md").read_text()
+    space = methods.get(name).SEARCH.space
+    assert f"| `{name}` | {', '.join(words(*item) for item in space.items())} |" in page
