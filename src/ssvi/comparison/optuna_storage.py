@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ def load_optuna() -> Any:
     """The module `optuna`, which prints warnings alone; an error that says how to install it where it is missing."""
     needed = f"`ssvi tune` needs Optuna {OLDEST} or later, which is not installed: pip install 'ssvi[tune]'"
     try:
-        optuna = import_module("optuna")
+        import optuna
     except ImportError as error:
         raise TuningError(needed) from error
     if int(optuna.__version__.partition(".")[0]) < OLDEST:
