@@ -7,9 +7,11 @@ from dataclasses import replace
 
 import pytest
 from fake_home import EPOCHS, SECONDS, FakeHome, FakeJob, quick, search, studies_in
+from optuna.exceptions import StorageInternalError
 
 from ssvi import methods
 from ssvi.comparison import Claims, tuning
+from ssvi.comparison.open_trial import OpenTrial
 from ssvi.comparison.optuna_storage import TuningError, default_storage
 from ssvi.comparison.rounds import Budget
 
@@ -113,8 +115,8 @@ def test_after_a_kill_the_trials_in_progress_go_on(tmp_path, monkeypatch):
 
 
 def test_two_processes_share_a_study(tmp_path, monkeypatch):
+    """They also make its storage at the same moment."""
     homes = [quick(monkeypatch, near(0.1)), FakeHome(near(0.1))]
-    studies_in(tmp_path, "static", "rigl")
     threads = [
         threading.Thread(target=search, args=(tmp_path, home, "static", "rigl"), kwargs={"trials": 4}) for home in homes
     ]
@@ -207,6 +209,23 @@ def test_a_method_that_joins_later_makes_up_for_the_rounds_of_the_others(tmp_pat
     studies, _ = search(tmp_path, home, "rigl", "static", trials=2)
     assert studies[0].round.number == studies[1].round.number >= 2
     assert len({len(study.trials()) for study in studies}) == 1
+
+
+def test_a_storage_that_fails_is_one_line_and_the_search_goes_on_later(tmp_path, monkeypatch):
+    home = quick(monkeypatch, near(0.1))
+
+    def broken(trial):
+        raise StorageInternalError("no connection\nmore")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(OpenTrial, "report", broken)
+        with pytest.raises(
+            TuningError, match=r"storage of the studies fails \(no connection\): .* same command goes on"
+        ):
+            search(tmp_path, home, "static", trials=2, jobs=1)
+    (study,), _ = search(tmp_path, home, "static", trials=2, jobs=1)
+    assert [record.state.name for record in study.trials()] == ["COMPLETE"] * 2
+    assert home.started == ["static-trial0", "static-trial0", "static-trial1"]
 
 
 def test_what_is_fixed_is_not_searched(tmp_path, monkeypatch):

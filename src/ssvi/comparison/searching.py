@@ -15,6 +15,7 @@ from ssvi.comparison.claims import Claims
 from ssvi.comparison.engine import PAUSE
 from ssvi.comparison.homes import Home, Job, LocalProcesses
 from ssvi.comparison.open_trial import OpenTrial, trial_name
+from ssvi.comparison.optuna_storage import TuningError, load_optuna
 from ssvi.comparison.processes import failure
 from ssvi.comparison.rounds import Budget, begin_next_round
 from ssvi.comparison.studies import MethodStudy
@@ -58,7 +59,13 @@ def search(
     track: Track = quiet,
 ) -> str:
     """Search until the budget is used up and no best value lies at an edge. The name of the signal that ended it, or ''."""
-    return _Searching(studies, budget, claims, workplace, bars, track).run()
+    try:
+        return _Searching(studies, budget, claims, workplace, bars, track).run()
+    except load_optuna().exceptions.StorageInternalError as error:
+        lines = str(error).splitlines() or [type(error).__name__]
+        raise TuningError(
+            f"the storage of the studies fails ({lines[0]}): mend it, and the same command goes on"
+        ) from error
 
 
 class _Searching:

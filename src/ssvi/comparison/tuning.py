@@ -65,8 +65,9 @@ def open_studies(
     storage: str, recipe_name: str, recipes: Sequence[Recipe], fixed: Sequence[str], claims: Claims
 ) -> list[MethodStudy]:
     """The study of each method; `fixed` settings are those of the recipes, and are not searched."""
-    kept, out = open_storage(storage), claims.folder.parent
+    out = claims.folder.parent
     with claims.turn():
+        kept = open_storage(storage)  # in a turn too: two processes that make its tables at once disturb each other
         return [
             open_study(kept, recipe_name, recipe, methods.get(recipe.method).SEARCH.without(fixed), out, claims)
             for recipe in map(with_whole_paths, recipes)
