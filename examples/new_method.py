@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from ssvi.inference.addition import top_k
-from ssvi.methods import common
+from ssvi.methods import common, searches
 from ssvi.methods.base import MEMBERS, About
 from ssvi.methods.groups import Descent, Support
 from ssvi.methods.job import Training
@@ -50,6 +50,6 @@ def largest(weight: Tensor, density: float) -> Tensor:
     return mask.view_as(weight)
 
 
-TRIALS = common.POINT_TRIALS
+SEARCH = searches.POINT
 
 assert set(MEMBERS) <= set(globals()), "a method has all members"

@@ -1,4 +1,4 @@
-"""`ssvi compare` and `ssvi tune`: what they train, print and write, and what signals and mistakes do."""
+"""`ssvi compare`: what it trains, prints and writes, and what signals and mistakes do."""
 
 import json
 import os
@@ -14,7 +14,6 @@ from lock_holder import HOLD_LOCK
 
 from ssvi.cli import cli
 from ssvi.comparison import engine, processes
-from ssvi.comparison.tuning import BUDGET
 
 
 def test_compare_trains_once_prints_and_writes(tmp_path):
@@ -87,17 +86,6 @@ def test_a_signal_lets_the_runs_save(tmp_path):
     assert said == "SIGTERM: saved; 0 of 3 runs are finished, the same command goes on\n"
     assert [run.begun for run in runs] == [True, True, False]
     assert all("go on with" in (run.path / "stderr.log").read_text() for run in runs[:2])
-
-
-def test_tune_prints_every_trial_and_the_best_of_a_method(tmp_path):
-    command = [sys.executable, "-m", "ssvi", "tune", "digits", "--methods", "static,ensemble", "--epochs", "1"]
-    command += ["--width", "4", "--out", str(tmp_path), "--jobs", "2", "--json"]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=110)
-    assert done.returncode == 0, done.stderr
-    tuning = json.loads(done.stdout)
-    assert len(tuning["trials"]) == tuning["budget"] == BUDGET
-    lowest = min(tuning["trials"], key=lambda trial: trial["nll"])
-    assert tuning["best"]["static"] == lowest
 
 
 @pytest.mark.parametrize(

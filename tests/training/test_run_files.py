@@ -36,9 +36,10 @@ def files(folder: Path) -> list[Path]:
 def test_every_file_of_a_run_is_in_the_table(folder):
     kinds = {file: kind_of(file) for file in files(folder)}
     assert [str(file) for file, kind in kinds.items() if kind is None] == []
-    of_tables_and_grids = {"table.json", "validation.json", "stdout.log", "stderr.log", "evaluation.log"}
+    of_tables = {"table.json"}
+    of_many_runs = {"validation.json", "pruned.json", "stdout.log", "stderr.log", "evaluation.log"}
     of_options = {"members.json", "tensorboard/*", "tracking.json", "wandb/*"}
-    elsewhere = of_tables_and_grids | of_options | {"threshold-error.json", ".lock.json"}
+    elsewhere = of_tables | of_many_runs | of_options | {"threshold-error.json", ".lock.json"}
     assert {kind.name for kind in kinds.values()} == {kind.name for kind in RUN_FILES} - elsewhere
 
 

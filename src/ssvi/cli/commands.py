@@ -69,7 +69,7 @@ COMMANDS = {
     ),
     "tune": (
         "ssvi.cli.tune:tune_command",
-        "Try the same number of settings for each method, and print the best as tables for the RECIPE.",
+        "Search the settings of each method with the same budget, and print the best as tables for the RECIPE.",
     ),
 }
 """Name: where the command is, as module:attribute, and the first line of its docstring."""

@@ -20,7 +20,7 @@ from ssvi.kernels import native
 from ssvi.training import recipe_files
 from ssvi.training.machine import this_machine
 
-EXTRAS = {"svhn": "scipy", "tensorboard": "tensorboard", "mlflow": "mlflow", "wandb": "wandb"}
+EXTRAS = {"svhn": "scipy", "tensorboard": "tensorboard", "mlflow": "mlflow", "wandb": "wandb", "tune": "optuna"}
 """The extras of the package, and the module that each of them brings."""
 
 

@@ -104,6 +104,14 @@ def places(out: str | None, default: Path) -> tuple[Path, str]:
     return (default, out.rstrip("/")) if out is not None and "://" in out else (Path(out) if out else default, "")
 
 
+def local_folder(out: str | None, default: Path) -> Path:
+    """The folder of the run folders, for a command that makes no copies elsewhere."""
+    folder, address = places(out, default)
+    if address:
+        raise RunError(f"--out={address} is an address: this command takes a folder, `ssvi compare` both")
+    return folder
+
+
 def mirrored(runs: Sequence[PlannedRun], address: str) -> list[PlannedRun]:
     """The runs with copies at the address, if there is one; their folders are made equal to the copies that are there."""
     if not address:
@@ -119,7 +127,6 @@ def train_missing(
     runs: Sequence[PlannedRun], recipe: str, jobs: int, data_dir: Path | None, home: Home | None = None
 ) -> dict[str, str]:
     """Train the missing runs, with progress bars. Why each run failed, by name; after a signal the command ends here."""
-    _refuse_addresses(runs)
     comparison.refuse_changes(runs)
     comparison.check_runs(runs, data_dir)
     with Bars(runs) as bars:
@@ -130,13 +137,6 @@ def train_missing(
             outcome.interrupted, f"saved; {done} of {len(runs)} runs are finished, the same command goes on"
         )
     return outcome.failures
-
-
-def _refuse_addresses(runs: Sequence[PlannedRun]) -> None:
-    """An error where an address became a folder: the path of s3://a is s3:/a."""
-    for run in runs:
-        if len(first := run.path.parts[0]) > 2 and first.endswith(":"):
-            raise RunError(f"--out={run.path.parent} is an address: this command takes a folder, `ssvi compare` both")
 
 
 def evaluate_missing(runs: Sequence[PlannedRun], samples: int, jobs: int, data_dir: Path | None, home: Home) -> None:

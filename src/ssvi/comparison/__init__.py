@@ -1,22 +1,30 @@
 """`ssvi compare` and `ssvi tune`: a grid of methods, densities and seeds. Missing runs are trained, all are evaluated.
 
-grid -> engine -> results -> rows -> tables -> page; tuning takes the same way with trials in place of seeds. The engine does
-its tasks in a home: on this machine or on a Ray cluster.
+grid -> engine -> results -> rows -> tables -> page; studies (Optuna) -> searching -> tuning. Both do their tasks in a home:
+on this machine or on a Ray cluster.
 """
 
 from ssvi.comparison.bars import Bars, EvaluationBar
 from ssvi.comparison.check import check_runs
+from ssvi.comparison.claims import Claims
 from ssvi.comparison.engine import Outcome, evaluate_missing, train_missing
 from ssvi.comparison.grid import PlannedRun, plan, refuse_changes
 from ssvi.comparison.homes import Home, LocalProcesses, Needs
+from ssvi.comparison.optuna_storage import TuningError, default_storage, load_optuna
 from ssvi.comparison.page import Context, comparison_to_json, section, write_section
 from ssvi.comparison.results import EvaluatedRun, FailedRun, Place, RunResult, evaluate_runs, run_to_json
+from ssvi.comparison.rounds import Budget
 from ssvi.comparison.rows import Row, RowSummary, rows
+from ssvi.comparison.searching import Workplace, search
 from ssvi.comparison.tables import Table, tables
-from ssvi.comparison.tuning import Trial, Tuning, best, evaluate_trial, evaluate_trials, plan_trials, recipe_tables
+from ssvi.comparison.trial_bars import TrialBars
+from ssvi.comparison.trials import Trial, best, evaluate_trial
+from ssvi.comparison.tuning import Tuning, gather, open_studies, recipe_tables
 
 __all__ = [
     "Bars",
+    "Budget",
+    "Claims",
     "Context",
     "EvaluatedRun",
     "EvaluationBar",
@@ -32,20 +40,26 @@ __all__ = [
     "RunResult",
     "Table",
     "Trial",
+    "TrialBars",
     "Tuning",
+    "TuningError",
+    "Workplace",
     "best",
     "check_runs",
     "comparison_to_json",
+    "default_storage",
     "evaluate_missing",
     "evaluate_runs",
     "evaluate_trial",
-    "evaluate_trials",
+    "gather",
+    "load_optuna",
+    "open_studies",
     "plan",
-    "plan_trials",
     "recipe_tables",
     "refuse_changes",
     "rows",
     "run_to_json",
+    "search",
     "section",
     "tables",
     "train_missing",

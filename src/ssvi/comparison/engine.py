@@ -64,6 +64,19 @@ def evaluate_missing(
     return _Work(runs, lambda run: home.evaluate(run, samples, data_dir), why_failed, bars).do(jobs)
 
 
+class Losses:
+    """How often tasks were lost: killed, or gone with their machine."""
+
+    def __init__(self) -> None:
+        self._at: dict[PlannedRun, list[int]] = defaultdict(list)
+
+    def may_start_again(self, run: PlannedRun) -> bool:
+        """Note that it was lost; whether that did not happen too often since it last finished an epoch."""
+        epochs, losses = run.epochs_done, self._at[run]
+        losses.append(epochs)
+        return losses.count(epochs) <= RESTARTS
+
+
 class _Work:
     """The tasks that wait and the tasks in progress, one for each run."""
 
@@ -74,7 +87,7 @@ class _Work:
         self.start, self.why_failed, self.bars = start, why_failed, bars
         self.waiting = deque(runs)
         self.active: dict[PlannedRun, Job] = {}
-        self.losses: dict[PlannedRun, list[int]] = defaultdict(list)
+        self.losses = Losses()
         self.locked_since: dict[PlannedRun, float] = {}
         self.outcome = Outcome()
 
@@ -119,17 +132,11 @@ class _Work:
 
     def _end_or_again(self, run: PlannedRun, code: int) -> None:
         why = self.why_failed(run, code)
-        if why and code < 0 and self._may_start_again(run):
+        if why and code < 0 and self.losses.may_start_again(run):
             self.bars.again(run)
             self.waiting.append(run)
         else:
             self._end(run, why)
-
-    def _may_start_again(self, run: PlannedRun) -> bool:
-        """Whether it was not lost too often since it last finished an epoch."""
-        epochs, losses = run.epochs_done, self.losses[run]
-        losses.append(epochs)
-        return losses.count(epochs) <= RESTARTS
 
     def _end(self, run: PlannedRun, why: str) -> None:
         if why:

@@ -1,131 +1,117 @@
-"""Tuning: the same number of trials for every method, evaluated on the validation images alone.
+"""Tuning: an equal search for every method, evaluated on the validation images alone.
 
-Each method says what its trials are (`TRIALS`): for most the learning rate and the strength of regularisation; where
-sparsity is an outcome, what controls it. A method may take the settings of another one instead (`ABOUT.tuned_like`).
+Each method says what is searched (`SEARCH`): for most the learning rate and the strength of regularisation; where sparsity
+is an outcome, what controls it. A method may take the settings of another one instead (`ABOUT.tuned_like`).
+
+claims, studies (Optuna) -> searching, in rounds -> the results of all studies
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 from ssvi import methods
-from ssvi.comparison.grid import PlannedRun
-from ssvi.evaluation import FinishedRun
-from ssvi.evaluation.cost import weights
-from ssvi.evaluation.finished_run import Track, quiet
-from ssvi.inference.evaluate import evaluate
+from ssvi.comparison.claims import Claims
+from ssvi.comparison.open_trial import trial_name
+from ssvi.comparison.optuna_storage import open_storage
+from ssvi.comparison.rounds import Budget, widenings
+from ssvi.comparison.studies import MethodStudy, open_study
+from ssvi.comparison.trials import Trial, best
 from ssvi.training.recipe import Recipe, toml
 from ssvi.training.recipe_paths import with_whole_paths
 
-BUDGET = 6
-"""Trials for each method: no method gets more care than another."""
-
-Changes = Mapping[str, Any]
-"""What a trial changes in the recipe."""
-
 
 def tuned_methods() -> list[str]:
-    """The methods that have trials."""
-    return [name for name in methods.NAMES if methods.get(name).TRIALS]
+    """The methods that have something to search."""
+    return [name for name in methods.NAMES if methods.get(name).SEARCH.space]
 
 
 @dataclass(frozen=True)
-class ValidationResult:
-    """The quality on the validation images, as validation.json keeps it in the run folder."""
+class StudyResult:
+    """What was done in the study of a method."""
 
-    samples: int
-    nll: float
-    accuracy: float
-    examples: int
-
-
-@dataclass(frozen=True)
-class Trial:
-    """One trial of a method: its settings, and the network that they gave, evaluated on the validation images."""
-
-    method: str
-    trial: int
-    settings: dict[str, Any]
-    sparsity: float
-    nll: float
-    accuracy: float
-    examples: int
+    study: str
+    trials: int
+    """Those that were pruned or failed included."""
+    rounds: int
+    """How often ranges were widened, and trials added."""
+    seconds: float
+    """Of training, all trials together."""
+    seed: int
+    epochs: int
 
 
 @dataclass(frozen=True)
 class Tuning:
-    """All trials, the best one of each method, and the trials that failed."""
+    """All trials that were trained to their end, the best one of each method, and what became of the others."""
 
-    budget: int
+    storage: str
+    budget: int | None
+    """Trials of each method in the first round; None if only the time was bounded."""
+    studies: dict[str, StudyResult]
     trials: list[Trial]
     best: dict[str, Trial]
+    pruned: dict[str, int]
+    """The epochs after which each of them was given up, by the name of its folder."""
     failed: dict[str, str]
     """Why each of them failed, by the name of its folder."""
+    widened: list[str]
+    """Which ranges were widened, and which best values are at an edge all the same."""
 
 
-def plan_trials(recipes: Sequence[Recipe], out: Path) -> list[PlannedRun]:
-    """The trials of each method, each in its folder METHOD-trialN."""
-    return [
-        PlannedRun(recipe.replace(**changes), out / f"{recipe.method}-trial{i}", recipe.values.get("density"))
-        for recipe in map(with_whole_paths, recipes)
-        for i, changes in enumerate(methods.get(recipe.method).TRIALS)
-    ]
+def open_studies(
+    storage: str, recipe_name: str, recipes: Sequence[Recipe], fixed: Sequence[str], claims: Claims
+) -> list[MethodStudy]:
+    """The study of each method; `fixed` settings are those of the recipes, and are not searched."""
+    out = claims.folder.parent
+    with claims.turn():
+        kept = open_storage(storage)  # in a turn too: two processes that make its tables at once disturb each other
+        return [
+            open_study(kept, recipe_name, recipe, methods.get(recipe.method).SEARCH.without(fixed), out, claims)
+            for recipe in map(with_whole_paths, recipes)
+        ]
 
 
-def evaluate_trials(
-    runs: Sequence[PlannedRun], failures: Mapping[str, str], samples: int, data_dir: Path | None, track: Track = quiet
-) -> Tuning:
-    """Evaluate the trials that did not fail, and choose the best of each method."""
-    trials = [evaluate_trial(run, samples, data_dir, track) for run in runs if run.name not in failures]
-    tuned = dict.fromkeys(trial.method for trial in trials)
-    winners = {method: best([trial for trial in trials if trial.method == method]) for method in tuned}
-    return Tuning(BUDGET, trials, winners, dict(failures))
-
-
-def evaluate_trial(run: PlannedRun, samples: int, data_dir: Path | None, track: Track = quiet) -> Trial:
-    """NLL and accuracy of the finished network on its validation images, and how sparse it is."""
-    finished, number = FinishedRun(run.path, data_dir), int(run.name.rpartition("trial")[2])
-    validation = _validation(finished, samples, run.name, track)
-    return Trial(
-        method=run.recipe.method,
-        trial=number,
-        settings=dict(methods.get(run.recipe.method).TRIALS[number]),
-        sparsity=weights(finished.net).sparsity_of_all,
-        nll=validation.nll,
-        accuracy=validation.accuracy,
-        examples=validation.examples,
+def gather(studies: Sequence[MethodStudy], storage: str, budget: Budget) -> Tuning:
+    """What the storage holds of these studies."""
+    trials = {study.method: study.completed() for study in studies}
+    records = [(trial_name(s.method, record.number), record.user_attrs) for s in studies for record in s.trials()]
+    return Tuning(
+        storage=storage,
+        budget=budget.trials,
+        studies={study.method: _result(study) for study in studies},
+        trials=[trial for of_method in trials.values() for trial in of_method],
+        best={method: best(of_method) for method, of_method in trials.items() if of_method},
+        pruned={name: about["pruned after"] for name, about in records if "pruned after" in about},
+        failed={name: about["failed"] for name, about in records if "failed" in about},
+        widened=[line for study in studies for line in widenings(study)],
     )
 
 
-def _validation(run: FinishedRun, samples: int, name: str, track: Track) -> ValidationResult:
-    """The kept result, if it is of as many samples; otherwise a new one, which is kept."""
-    kept = run.read(ValidationResult, "validation.json", lambda result: result.samples == samples)
-    if kept is None:
-        quality = evaluate(run.net, track(run.batches(run.validation), name), samples)
-        kept = ValidationResult(samples, quality.nll, quality.accuracy, quality.examples)
-        run.write("validation.json", kept)
-    return kept
+def _result(study: MethodStudy) -> StudyResult:
+    recipe = study.recipe
+    return StudyResult(
+        study.name, len(study.trials()), study.round.number, study.seconds(), recipe.seed, recipe.all_epochs
+    )
 
 
-def best(trials: Sequence[Trial]) -> Trial:
-    """The lowest validation NLL among the trials of a method that are sparse enough; if none is, the sparsest."""
-    floor = methods.about(trials[0].method).least_sparsity
-    sparse_enough = [trial for trial in trials if trial.sparsity >= floor]
-    if not sparse_enough:
-        return max(trials, key=lambda trial: trial.sparsity)
-    return min(sparse_enough, key=lambda trial: trial.nll)
-
-
-def recipe_tables(winners: Mapping[str, Trial]) -> str:
-    """The best settings of each method, as the tables of a recipe file."""
-    own = {method: trial.settings for method, trial in winners.items()}
+def recipe_tables(tuning: Tuning) -> str:
+    """The best settings of each method, as the tables of a recipe file; comments say where they come from."""
     leaders = {name: methods.about(name).tuned_like for name in methods.NAMES}
-    shared = {name: winners[leader].settings for name, leader in leaders.items() if leader and leader in winners}
-    return "\n\n".join(_recipe_table(method, settings) for method, settings in (own | shared).items())
+    followers = [(name, leader) for name, leader in leaders.items() if leader in tuning.best]
+    pairs = [*((name, name) for name in tuning.best), *followers]
+    return "\n\n".join(_recipe_table(name, tuning.best[tuned], tuning.studies[tuned]) for name, tuned in pairs)
 
 
-def _recipe_table(method: str, settings: Changes) -> str:
-    return "\n".join([f"[{method}]", *(f"{key} = {toml(value)}" for key, value in settings.items())])
+def _recipe_table(name: str, winner: Trial, study: StudyResult) -> str:
+    origin = (
+        f"# study {study.study}: trial {winner.trial} of {study.trials}, seed {study.seed}, {study.epochs} epochs, "
+        f"validation NLL {winner.nll:.4f}"
+    )
+    return "\n".join([origin, f"[{name}]", *_lines(winner.settings)])
+
+
+def _lines(settings: Mapping[str, Any]) -> list[str]:
+    return [f"{key} = {toml(value)}" for key, value in settings.items()]

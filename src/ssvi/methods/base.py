@@ -6,7 +6,6 @@ begins. A member that is an event (end of an epoch, resumption, product) is call
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from typing import Any, Protocol
@@ -19,6 +18,7 @@ from torch.optim.lr_scheduler import LambdaLR
 from ssvi import schedules
 from ssvi.inference.ivon import IVON
 from ssvi.methods.job import AfterStep, Job, Loss, Training
+from ssvi.methods.search import Search
 from ssvi.methods.settings import Settings
 from ssvi.schedules import Schedule
 
@@ -89,15 +89,15 @@ class Method(Protocol):
         """The network that is saved and evaluated. It may be the trained one, changed in place."""
 
     @property
-    def TRIALS(self) -> Sequence[Mapping[str, Any]]:  # noqa: N802 - a constant of the module
-        """The settings that tuning tries."""
+    def SEARCH(self) -> Search:  # noqa: N802 - a constant of the module
+        """What tuning searches, and what it tries first."""
 
 
 CPU = torch.device("cpu")
 
 MEMBERS = (
     "ABOUT", "Settings", "epochs", "network", "loss", "optimizer", "after_step", "end_of_epoch", "resume", "product",
-    "TRIALS",
+    "SEARCH",
 )  # fmt: skip
 """The names of the members, in the order that every method keeps."""
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import islice, product
+from itertools import islice
 from typing import Any
 
 import torch
@@ -185,16 +185,3 @@ def update_gamma(job: Job[Updates], net: nn.Module, optimizer: Optimizer, loss: 
         act, state=subspace, replaces_step=lambda: settings.skip_step and subspace.due,
         rate=lambda: subspace.rate(subspace.t - 1) if subspace.t else 0.0,
     )  # fmt: skip
-
-
-# ---- trials ----------------------------------------------------------------------------------------------------------
-
-
-def grid(**choices: tuple[Any, ...]) -> list[dict[str, Any]]:
-    """Every combination of the choices, each a trial of tuning."""
-    return [dict(zip(choices, values, strict=True)) for values in product(*choices.values())]
-
-
-BAYESIAN_TRIALS = grid(lr=(0.05, 0.1), beta_max=(0.03, 0.1, 0.3))
-POINT_TRIALS = grid(lr=(0.05, 0.1), weight_decay=(0.0, 5e-4, 5e-3))
-PRUNED_TRIALS = grid(prune_scope=("layer", "global"), beta_max=(0.1, 0.3, 1.0))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ssvi.methods import common
+from ssvi.methods import common, searches
 from ssvi.methods.base import About
 from ssvi.methods.groups import Descent
 
@@ -16,4 +16,4 @@ optimizer = common.descent
 after_step = common.nothing_after_step
 end_of_epoch = resume = common.no_event
 product = common.trained_network
-TRIALS = common.POINT_TRIALS
+SEARCH = searches.POINT

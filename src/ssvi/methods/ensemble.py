@@ -10,6 +10,7 @@ from functools import partial
 from ssvi.methods import deterministic, members, states
 from ssvi.methods.base import About
 from ssvi.methods.groups import Descent, Members
+from ssvi.methods.search import Search
 
 ABOUT = About(
     "ensemble", "several dense point estimates", unit="none", aims_at_density=False, keeps_states=True,
@@ -30,4 +31,4 @@ after_step = deterministic.after_step
 end_of_epoch = partial(members.next_member, method=deterministic)
 resume = states.forget_later
 product = states.mixture
-TRIALS: list[dict[str, float]] = []
+SEARCH = Search()

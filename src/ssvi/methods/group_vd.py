@@ -22,10 +22,11 @@ from typing import TypeVar
 import torch
 from torch import Tensor, nn
 
-from ssvi.methods import common
+from ssvi.methods import common, searches
 from ssvi.methods.base import About
 from ssvi.methods.groups import Bound, SpreadDescent
 from ssvi.methods.job import Job
+from ssvi.methods.search import Search
 from ssvi.methods.settings import POSITIVE, default_of, setting
 from ssvi.nn import layers
 from ssvi.nn.convert import to_bnn
@@ -103,4 +104,8 @@ optimizer = common.spread_descent
 after_step = common.nothing_after_step
 end_of_epoch = resume = common.no_event
 product = partial(common.pruned_network, prune=prune)
-TRIALS = common.grid(optimizer=("adam",), lr=(3e-3,), sigma_lr=(1e-2, 3e-2), beta_max=(0.1, 0.3, 1.0))
+SEARCH = Search(
+    searches.GATES,
+    # what the authors train LeNet with, from scratch
+    first=({"optimizer": "adam", "lr": 1e-3, "sigma_lr": 1e-3, "beta_max": 1.0, "sigma_init": 0.0111},),
+)

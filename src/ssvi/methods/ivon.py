@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from ssvi.methods import common, natural
+from ssvi.methods import common, natural, searches
 from ssvi.methods.base import About
 from ssvi.methods.job import Job
 from ssvi.methods.natural import NaturalGradients
@@ -39,4 +39,4 @@ optimizer = natural.optimizer
 after_step = common.nothing_after_step
 end_of_epoch = resume = common.no_event
 product = common.trained_network
-TRIALS = natural.TRIALS
+SEARCH = searches.NATURAL

@@ -14,10 +14,11 @@ from torch.optim import Optimizer
 
 from ssvi.inference.mask_sampler import Masks, compact, to_mbnn
 from ssvi.inference.samplers import SGLD
-from ssvi.methods import common, states
+from ssvi.methods import states
 from ssvi.methods.base import About
 from ssvi.methods.groups import Chain
 from ssvi.methods.job import AfterStep, Job, Training, Work
+from ssvi.methods.search import Choice, Range, Search
 from ssvi.methods.settings import POSITIVE, at_least, default_of, setting, whole
 from ssvi.schedules import Schedule
 
@@ -79,4 +80,10 @@ def end_of_epoch(training: Training[Settings], epoch: int) -> None:
 
 resume = states.forget_later
 product = states.mixture
-TRIALS = common.grid(lr=(0.2,), every=(1,), prior_sigma=(0.1,), temperature=(1e-3, 1e-2), lam=(0.075, 0.1, 0.15))
+SEARCH = Search(
+    {
+        "lr": Range(0.02, 2.0), "temperature": Range(1e-6, 1.0, most=1.0), "lam": Range(0.02, 0.4), "every": Choice((1, 10)),
+        "prior_sigma": Choice((0.1,)),
+    },
+    first=({"lr": 0.5, "temperature": 2e-5, "lam": 0.05, "every": 10, "prior_sigma": 0.1},),  # the authors' on CIFAR
+)  # fmt: skip

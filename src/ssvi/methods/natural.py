@@ -14,7 +14,6 @@ from ssvi import schedules
 from ssvi.inference.ivon import IVON
 from ssvi.inference.ivon_settings import b2_with_memory
 from ssvi.inference.loss import Terms
-from ssvi.methods.common import grid
 from ssvi.methods.groups import Prior
 from ssvi.methods.job import Job, Loss
 from ssvi.methods.settings import POSITIVE, RecipeError, at_least, default_of, setting, share, word_or_number
@@ -114,6 +113,3 @@ def _b2(settings: NaturalGradients, steps: int) -> float:
             f"memory={settings.memory} and b2={settings.b2} both say how fast h changes: give one of them"
         )
     return b2_with_memory(settings.memory * steps)
-
-
-TRIALS = grid(lr=(0.2, 0.5), temperature=(1.0, 0.3, 0.1))

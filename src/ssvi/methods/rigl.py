@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from torch import nn
 from torch.optim import Optimizer
 
-from ssvi.methods import common, static
+from ssvi.methods import common, searches, static
 from ssvi.methods.base import About
 from ssvi.methods.groups import Growth
 from ssvi.methods.job import AfterStep, Job, Loss
@@ -37,4 +37,4 @@ def after_step(job: Job[Settings], net: nn.Module, optimizer: Optimizer, loss: L
 
 end_of_epoch = resume = common.no_event
 product = common.trained_network
-TRIALS = common.POINT_TRIALS
+SEARCH = searches.POINT

@@ -23,10 +23,11 @@ import torch
 from torch import Tensor, nn
 
 from ssvi.math import log_uniform
-from ssvi.methods import common
+from ssvi.methods import common, searches
 from ssvi.methods.base import About
 from ssvi.methods.groups import Bound, SpreadDescent
 from ssvi.methods.job import Job
+from ssvi.methods.search import Search
 from ssvi.methods.settings import default_of, setting
 from ssvi.nn.gate_kinds import LogNormalGate
 from ssvi.nn.gates import gated, gates
@@ -98,4 +99,8 @@ optimizer = common.spread_descent
 after_step = common.nothing_after_step
 end_of_epoch = resume = common.no_event
 product = partial(common.pruned_network, prune=prune)
-TRIALS = common.grid(optimizer=("adam",), lr=(3e-3,), sigma_lr=(1e-2, 3e-2), beta_max=(0.3, 1.0, 3.0))
+SEARCH = Search(
+    searches.GATES,
+    # what the authors train LeNet with, from scratch
+    first=({"optimizer": "adam", "lr": 1e-3, "sigma_lr": 1e-2, "beta_max": 1.0},),
+)

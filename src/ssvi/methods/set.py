@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 
-from ssvi.methods import common, static
+from ssvi.methods import common, searches, static
 from ssvi.methods.base import About
 from ssvi.methods.groups import Updates
 
@@ -26,4 +26,4 @@ optimizer = common.descent
 after_step = partial(common.update_gamma, removal="abs_mu", addition="random")
 end_of_epoch = resume = common.no_event
 product = common.trained_network
-TRIALS = common.POINT_TRIALS
+SEARCH = searches.POINT

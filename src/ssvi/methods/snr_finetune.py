@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ssvi.methods import common, snr_prune
+from ssvi.methods import common, searches, snr_prune
 from ssvi.methods.base import About
 from ssvi.methods.job import Job, Training
 from ssvi.methods.settings import setting, share
@@ -51,4 +51,4 @@ def dense_epochs(job: Job[Settings]) -> int:
 
 
 product = common.trained_network
-TRIALS = common.PRUNED_TRIALS
+SEARCH = searches.PRUNED

@@ -20,7 +20,7 @@ from ssvi.allocation import same_density
 from ssvi.inference.addition import top_k
 from ssvi.inference.moments import moments_per_weight
 from ssvi.math import gaussian
-from ssvi.methods import common
+from ssvi.methods import common, searches
 from ssvi.methods.base import About
 from ssvi.methods.groups import Bound, Posterior, SpreadDescent, Support
 from ssvi.methods.job import Training
@@ -168,4 +168,4 @@ def cut(training: Training[Settings]) -> None:
     )  # fmt: skip
 
 
-TRIALS = common.PRUNED_TRIALS
+SEARCH = searches.PRUNED

@@ -15,7 +15,7 @@ from functools import partial
 from torch import nn
 from torch.optim import Optimizer
 
-from ssvi.methods import common, natural
+from ssvi.methods import common, natural, searches
 from ssvi.methods.base import About
 from ssvi.methods.groups import Allocation, Selection, Support
 from ssvi.methods.job import AfterStep, Job, Loss
@@ -46,4 +46,4 @@ def after_step(job: Job[Settings], net: nn.Module, optimizer: Optimizer, loss: L
 
 end_of_epoch = resume = common.no_event
 product = common.trained_network
-TRIALS = natural.TRIALS
+SEARCH = searches.NATURAL

@@ -14,6 +14,7 @@ from ssvi.methods import members, ssvi, states
 from ssvi.methods.base import About
 from ssvi.methods.groups import Members
 from ssvi.methods.natural import LR
+from ssvi.methods.search import Search
 
 ABOUT = About(
     "SSVI ensemble", "several sparse posteriors by natural gradients", unit="weight", aims_at_density=True,
@@ -34,4 +35,4 @@ after_step = ssvi.after_step
 end_of_epoch = partial(members.next_member, method=ssvi)
 resume = states.forget_later
 product = states.mixture
-TRIALS: list[dict[str, float]] = []
+SEARCH = Search()

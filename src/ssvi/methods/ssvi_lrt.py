@@ -13,10 +13,11 @@ from functools import partial
 from torch import nn
 from torch.optim import Optimizer
 
-from ssvi.methods import common
+from ssvi.methods import common, searches
 from ssvi.methods.base import About
 from ssvi.methods.groups import Allocation, Bound, Criteria, Posterior, SpreadDescent, Support
 from ssvi.methods.job import AfterStep, Job, Loss
+from ssvi.methods.search import Search
 from ssvi.methods.settings import word_or_number
 
 ABOUT = About(
@@ -47,4 +48,7 @@ def after_step(job: Job[Settings], net: nn.Module, optimizer: Optimizer, loss: L
 
 end_of_epoch = resume = common.no_event
 product = common.trained_network
-TRIALS = common.BAYESIAN_TRIALS
+SEARCH = Search(
+    searches.BAYESIAN,
+    first=(searches.AUTHORS_OF_SSVI | {"fresh_sigma": "mean_rho"},),
+)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from torch import nn
 
-from ssvi.methods import common
+from ssvi.methods import common, searches
 from ssvi.methods.base import About
 from ssvi.methods.groups import Allocation, Conversion, Descent, Support
 from ssvi.methods.job import Job
@@ -39,4 +39,4 @@ optimizer = common.descent
 after_step = common.nothing_after_step
 end_of_epoch = resume = common.no_event
 product = common.trained_network
-TRIALS = common.POINT_TRIALS
+SEARCH = searches.POINT

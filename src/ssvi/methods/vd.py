@@ -29,6 +29,7 @@ from ssvi.methods import common
 from ssvi.methods.base import About
 from ssvi.methods.groups import Bound, KeepDense, Posterior, SpreadDescent
 from ssvi.methods.job import Training
+from ssvi.methods.search import Range, Search
 from ssvi.methods.settings import default_of, setting
 from ssvi.methods.snr_prune import checked_dense_names, sparse_gaussians
 from ssvi.nn.layers import gaussians
@@ -97,4 +98,12 @@ def product(training: Training[Settings]) -> nn.Module:
     return common.with_statistics(job, training.net)
 
 
-TRIALS = common.grid(lr=(0.05, 0.1), beta_max=(0.05, 0.1, 0.3))
+SEARCH = Search(
+    {"lr": Range(5e-4, 0.5), "beta_max": Range(0.01, 10.0), "threshold": Range(-1.0, 5.0, log=False)},
+    first=(
+        {"optimizer": "adam", "lr": 1e-3, "beta_max": 1.0, "threshold": 3.0, "sigma_init": 0.0067},  # the authors' example
+        {  # Gale, Elsen, Hooker 2019, ResNet-50
+            "lr": 0.1, "beta_max": 0.1, "threshold": 0.5, "sigma_init": 0.0067, "weight_decay": 1e-4,
+        },
+    ),
+)  # fmt: skip

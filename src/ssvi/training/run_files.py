@@ -61,6 +61,7 @@ RUN_FILES = (
     RunFile("ood-*.json", "how well it recognises images of other data", "`ood`, `report`", RESULTS, True),
     RunFile("corruption.json", "quality under corruptions", "`corrupt`", RESULTS, True),
     RunFile("validation.json", "quality on the validation images", "`tune`", RESULTS, True),
+    RunFile("pruned.json", "of a trial that was given up: after how many epochs, and its NLL then", "`tune`"),
     RunFile("report.html", "the report of the run", "`report`", (), True),
     RunFile("report.md", "the same as a model card", "`report`", (), True),
     RunFile("tensorboard/*", "the log for TensorBoard", "`train --tensorboard`"),
