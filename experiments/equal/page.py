@@ -50,7 +50,7 @@ def _made(measurement: Measurement) -> str:
         return (
             f"`{command}`\n\nRecipe {Path(measurement.recipe).stem}. The machine was not idle, so no time was measured: the "
             f"FLOPs of the training, counted by `ssvi.flops` on {measurement.date}, stand in for it. A FLOP of a sparse "
-            "network takes longer than one of a dense network; experiments/README.md has the details."
+            "network may take longer than one of a dense network; experiments/README.md has the details."
         )
     return (
         f"`{command}`\n\nRecipe {Path(measurement.recipe).stem}. Minutes are epochs x seconds per epoch, measured on "
