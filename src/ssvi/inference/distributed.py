@@ -21,7 +21,15 @@ def start(device: str = "cpu") -> None:
     The device is what the user chose, and not what the machine has: nccl is no help to networks that stay on the CPU.
     """
     if int(os.environ.get("WORLD_SIZE", "1")) > 1 and not dist.is_initialized():
-        dist.init_process_group("cpu:gloo,cuda:nccl" if device.startswith("cuda") else "gloo")
+        store, rank, ranks = next(dist.rendezvous("env://"))
+        backend = "cpu:gloo,cuda:nccl" if device.startswith("cuda") else "gloo"
+        dist.init_process_group(backend, store=dist.PrefixStore(_attempt(ranks), store), rank=rank, world_size=ranks)
+
+
+def _attempt(ranks: int) -> str:
+    """Names this start among all of torchrun's, which share one store: without it the processes of a restart could find
+    the addresses of those that have died."""
+    return f"ssvi-{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}-{ranks}"
 
 
 def leave() -> None:
