@@ -8,6 +8,7 @@ from __future__ import annotations
 import inspect
 import os
 import sys
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -60,6 +61,22 @@ def mean_(tensor: Tensor) -> Tensor:
         dist.all_reduce(tensor)
         tensor /= ranks()
     return tensor
+
+
+def means(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """The means of tensors over the processes, in one message for each device and precision."""
+    if ranks() == 1:
+        return list(tensors)
+    kinds: dict[tuple[torch.device, torch.dtype], list[int]] = {}
+    for place, tensor in enumerate(tensors):
+        kinds.setdefault((tensor.device, tensor.dtype), []).append(place)
+    averaged = list(tensors)
+    for places in kinds.values():
+        message = mean_(torch.cat([tensors[place].flatten() for place in places]))
+        parts = message.split([tensors[place].numel() for place in places])
+        for place, part in zip(places, parts, strict=True):
+            averaged[place] = part.view_as(tensors[place])
+    return averaged
 
 
 def from_first_(tensor: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from ssvi import methods
 from ssvi.data import Batches, Examples, TrainingData
 from ssvi.inference import distributed
+from ssvi.inference.sync_batchnorm import synchronised
 from ssvi.methods.base import begin
 from ssvi.methods.job import Job
 from ssvi.training import epoch_end, longer
@@ -136,6 +137,8 @@ def _begin(folder: RunFolder, recipe: Recipe, task: Task) -> Run:
     except ValueError as error:  # the library's own words: they name the argument, the value and the remedy
         raise RecipeError(str(error)) from error
     forward = distributed.parallel(training.net)
+    if recipe.sync_batchnorm:
+        forward = synchronised(forward)
     seed_noise(recipe.seed)
     progress = Progress(indices=epoch_end.indices(training.net))
     return Run(folder, recipe, task, validation, batches, method, training, forward, progress, distributed.ranks())
