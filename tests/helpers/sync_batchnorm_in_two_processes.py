@@ -42,7 +42,10 @@ distributed.start()
 torch.manual_seed(0)
 checks: dict[str, bool] = {}
 cases = {
-    "images": (nn.Sequential(nn.Conv2d(2, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(64, 3)), (2, 6, 6)),
+    "images": (
+        nn.Sequential(nn.Conv2d(2, 4, 3), nn.BatchNorm2d(4), nn.ReLU(), nn.Flatten(), nn.Linear(64, 3)),
+        (2, 6, 6),
+    ),
     "rows": (nn.Sequential(nn.Linear(5, 7), nn.BatchNorm1d(7), nn.Tanh(), nn.Linear(7, 3)), (5,)),
     "no weights": (nn.Sequential(nn.Linear(5, 7), nn.BatchNorm1d(7, affine=False), nn.Linear(7, 3)), (5,)),
 }

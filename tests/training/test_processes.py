@@ -61,7 +61,9 @@ def test_a_batch_that_processes_cannot_share_equally(two_processes, tmp_path):
 
 
 def test_another_number_of_processes_is_told_once(two_processes):
-    with pytest.warns(NoiseWarning, match="processes: 4 until step 30, and 2 from here on; .* the noise differs") as told:
+    with pytest.warns(
+        NoiseWarning, match="processes: 4 until step 30, and 2 from here on; .* the noise differs"
+    ) as told:
         processes.change_noise(seed=0, step=30, before=4)
     assert len(told) == 1
     first = torch.randn(3)

@@ -82,8 +82,8 @@ def needs_all(folder: RunFolder) -> Iterator[None]:
         if distributed.ranks() == 1 or not (isinstance(error, dist.DistError) or "gloo" in str(error)):
             raise
         raise RunError(
-            f"another process has ended or cannot be reached, see what it says; {folder.path} has the last checkpoint. Go on "
-            f"with `torchrun ... -m ssvi train --resume {folder.path}`, or let `torchrun --max-restarts N` do so"
+            f"another process has ended or cannot be reached, see what it says; {folder.path} has the last checkpoint. Go "
+            f"on with `torchrun ... -m ssvi train --resume {folder.path}`, or let `torchrun --max-restarts N` do so"
         ) from error
 
 
