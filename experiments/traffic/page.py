@@ -26,8 +26,8 @@ def write(
     assumed = (
         "A projection, not a measurement. Seconds per step = compute + 2 (p - 1) / p x bytes / bandwidth + 2 (p - 1) x "
         f"messages x latency: all-reduce by a ring of p workers, {given.latency * 1e6:g} microseconds of latency, nothing "
-        "overlaps, and every worker has a batch of its own. In brackets the share of computing in the step, which is also the share of p "
-        f"times the speed that is left. {source}"
+        "overlaps, and every worker has a batch of its own. In brackets the share of computing in the step, which is also "
+        f"the share of p times the speed that is left. {source}"
     )
     _write(page, "projection", f"{assumed}\n{''.join(map(markdown, projected))}")
 

@@ -119,7 +119,8 @@ class Batches:
             raise DataError(f"rank={rank} must be from 0 to {ranks - 1}, because ranks={ranks} processes share a batch")
         if batch_size % ranks:
             raise DataError(
-                f"ranks={ranks} processes cannot share batch_size={batch_size}: take a multiple of {ranks}, or fewer processes"
+                f"ranks={ranks} processes cannot share batch_size={batch_size}: take a multiple of {ranks}, or fewer "
+                "processes"
             )
         if drop_last and len(split) < batch_size:
             raise DataError(f"{len(split)} examples do not fill one batch of {batch_size}: take a smaller batch_size")
