@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
-import sys
 from pathlib import Path
 
 from ssvi.comparison import Table, write_section
@@ -18,7 +16,7 @@ def write(
     """Put both into the page."""
     machine = measurement.machine
     measured = (
-        f"`{_command()}`\n\nMeasured on {measurement.date} (torch {machine.torch}): bytes of data that arrive at the TCP "
+        f"`python experiments/wire.py measure`, and `table` (experiments/README.md has the commands). Measured on {measurement.date} (torch {machine.torch}): bytes of data that arrive at the TCP "
         f"sockets of each of two processes, which send as many; {measurement.model}, width {measurement.width or 'usual'}, "
         f"recipe {measurement.recipe}, mean of {measurement.steps} steps. Messages are collective operations."
     )
@@ -30,10 +28,6 @@ def write(
         f"the share of p times the speed that is left. {source}"
     )
     _write(page, "projection", f"{assumed}\n{''.join(map(markdown, projected))}")
-
-
-def _command() -> str:
-    return shlex.join(["python", "experiments/wire.py", *sys.argv[1:]])
 
 
 def _write(page: Path, name: str, text: str) -> None:

@@ -14,6 +14,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.distributed.rendezvous import rendezvous
 
 
 def start(device: str = "cpu") -> None:
@@ -22,9 +23,10 @@ def start(device: str = "cpu") -> None:
     The device is what the user chose, and not what the machine has: nccl is no help to networks that stay on the CPU.
     """
     if int(os.environ.get("WORLD_SIZE", "1")) > 1 and not dist.is_initialized():
-        store, rank, ranks = next(dist.rendezvous("env://"))
+        shared, rank, ranks = next(rendezvous("env://"))
+        store = dist.PrefixStore(_attempt(ranks), shared)  # type: ignore[attr-defined] # it is not in torch's __all__
         backend = "cpu:gloo,cuda:nccl" if device.startswith("cuda") else "gloo"
-        dist.init_process_group(backend, store=dist.PrefixStore(_attempt(ranks), store), rank=rank, world_size=ranks)
+        dist.init_process_group(backend, store=store, rank=rank, world_size=ranks)
 
 
 def _attempt(ranks: int) -> str:

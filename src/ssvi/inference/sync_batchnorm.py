@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
-from torch import Tensor, nn
+from torch import Tensor
 from torch.nn.modules.batchnorm import _BatchNorm
 
 from ssvi.inference import distributed
@@ -50,7 +50,7 @@ def _synchronised(norms: list[_BatchNorm]) -> Iterator[None]:
     """Inside, the norms that are in training normalise by the statistics of all processes."""
     chosen = [norm for norm in norms if norm.training]
     for norm in chosen:
-        norm.forward = _forward_of(norm)  # type: ignore[method-assign] # fused kernels leave such a norm to its module
+        norm.forward = _forward_of(norm)  # type: ignore[method-assign, assignment] # fused kernels see it, and leave the norm alone
     try:
         yield
     finally:
@@ -76,9 +76,8 @@ def whole_statistics(x: Tensor) -> tuple[Tensor, Tensor, float]:
     wide = torch.promote_types(x.dtype, torch.float32)
     var, mean = torch.var_mean(x.to(wide), _all_but_channels(x), correction=0)
     count = mean.new_tensor([x.numel() / x.shape[1]])
-    means, variances, counts = torch.stack(distributed.gather(torch.cat([mean, var, count]))).tensor_split(
-        [len(mean), 2 * len(mean)], dim=1
-    )
+    of_ranks = torch.stack(distributed.gather(torch.cat([mean, var, count])))  # (ranks, 2 channels + 1)
+    means, variances, counts = of_ranks.split([len(mean), len(mean), 1], dim=1)
     total = counts.sum()
     mean = (counts * means).sum(0) / total
     var = (counts * (variances + (means - mean) ** 2)).sum(0) / total
@@ -86,12 +85,15 @@ def whole_statistics(x: Tensor) -> tuple[Tensor, Tensor, float]:
 
 
 @torch.no_grad()
-def _track(norm: nn.Module, mean: Tensor, var: Tensor, count: float) -> None:
+def _track(norm: _BatchNorm, mean: Tensor, var: Tensor, count: float) -> None:
     """The running statistics, as torch.nn keeps them: `momentum=None` is the average over all batches."""
-    norm.num_batches_tracked.add_(1)  # type: ignore[operator, union-attr]
-    weight = 1.0 / norm.num_batches_tracked if norm.momentum is None else norm.momentum  # type: ignore[operator]
-    norm.running_mean.lerp_(mean.to(norm.running_mean.dtype), weight)  # type: ignore[operator, union-attr, arg-type]
-    norm.running_var.lerp_((var * (count / (count - 1))).to(norm.running_var.dtype), weight)  # type: ignore[operator, union-attr, arg-type]
+    assert norm.running_mean is not None
+    assert norm.running_var is not None
+    assert norm.num_batches_tracked is not None
+    norm.num_batches_tracked.add_(1)
+    weight = 1.0 / norm.num_batches_tracked.item() if norm.momentum is None else norm.momentum
+    norm.running_mean.lerp_(mean.to(norm.running_mean.dtype), weight)
+    norm.running_var.lerp_((var * (count / (count - 1))).to(norm.running_var.dtype), weight)
 
 
 class _Normalise(torch.autograd.Function):

@@ -30,8 +30,8 @@ def save(folder: RunFolder, recipe: Recipe, training: Training[Any], progress: P
     if distributed.rank() > 0:
         return folder.path
     priors = posterior_facts.priors(training.net)
-    state = {"parts": training.state_dict(), "priors": priors, "progress": asdict(progress), **random}
-    state |= {"processes": distributed.ranks(), "sums": sums}
+    state: dict[str, Any] = {"parts": training.state_dict(), "priors": priors, "progress": asdict(progress), **random}
+    state["processes"], state["sums"] = distributed.ranks(), sums
     state |= {"recipe": recipe.to_toml(), "states": [file.name for file in _kept_in(folder.path / STATES)]}
     with folder.writing():
         return folder.save_checkpoint(progress.step, state)
