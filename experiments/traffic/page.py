@@ -16,7 +16,8 @@ def write(
     """Put both into the page."""
     machine = measurement.machine
     measured = (
-        f"`python experiments/wire.py measure`, and `table` (experiments/README.md has the commands). Measured on {measurement.date} (torch {machine.torch}): bytes of data that arrive at the TCP "
+        "`python experiments/wire.py measure`, and `table` (experiments/README.md has the commands). Measured on "
+        f"{measurement.date} (torch {machine.torch}): bytes of data that arrive at the TCP "
         f"sockets of each of two processes, which send as many; {measurement.model}, width {measurement.width or 'usual'}, "
         f"recipe {measurement.recipe}, mean of {measurement.steps} steps. Messages are collective operations."
     )
