@@ -1,9 +1,13 @@
 """Two processes, one run. gloo sometimes aborts at exit after all is done: the tests look at results, not at exit codes."""
 
 import json
+import os
 import re
+import shutil
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -29,12 +33,18 @@ QUIET = [
 ]
 
 
+MIDDLE = ["--threads", "1", "--checkpoint-steps", "13"]
+"""Of 20 steps per epoch: the last checkpoint before the end is that of step 39."""
+
+
+def launch(processes: int, *options: str) -> list[str]:
+    """`ssvi train` in so many processes."""
+    several = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes), *options]
+    return [sys.executable, *(several if processes > 1 else []), "-m", "ssvi", "train"]
+
+
 def torchrun(processes: int, *args: str) -> subprocess.CompletedProcess:
-    launch = (
-        ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes)] if processes > 1 else []
-    )
-    command = [sys.executable, *launch, "-m", "ssvi", "train", *args]
-    return subprocess.run(command, capture_output=True, text=True, timeout=100)
+    return subprocess.run([*launch(processes), *args], capture_output=True, text=True, timeout=100)
 
 
 def losses(folder: Path) -> list[float]:
@@ -71,19 +81,85 @@ def test_traffic_is_s_sized_and_printed(runs):
     assert sent < 0.3 * dense
 
 
-def test_resume_with_two_processes(runs, tmp_path):
-    """Interrupted after an epoch and resumed, two ranks end where they would have ended."""
-    args = [*FLAGS, "--threads", "1"]
-    whole, cut = tmp_path / "whole", tmp_path / "cut"
-    torchrun(2, *args, "--out", str(whole))
-    torchrun(2, *args, "--out", str(cut))
-    folder = RunFolder(cut)
-    folder.checkpoints()[-1].unlink()  # as if killed in the second epoch
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory) -> Path:
+    """A run of two processes with noise; its newest checkpoints are the end, and one in the middle of the last epoch."""
+    folder = tmp_path_factory.mktemp("noise") / "whole"
+    done = torchrun(2, *FLAGS, *MIDDLE, "--out", str(folder))
+    assert (folder / "model.safetensors").exists(), done.stderr
+    return folder
+
+
+def cut_short(whole: Path, cut: Path) -> Path:
+    """The same run as if it had been killed in its last epoch, between two checkpoints."""
+    shutil.copytree(whole, cut)
+    RunFolder(cut).checkpoints()[-1].unlink()
     (cut / "model.safetensors").unlink()
+    return cut
+
+
+def assert_same_run(a: Path, b: Path) -> None:
+    assert losses(a) == losses(b)
+    assert (a / "model.safetensors").read_bytes() == (b / "model.safetensors").read_bytes()
+    assert json.loads((a / "result.json").read_text()) == json.loads((b / "result.json").read_text())
+
+
+def test_resume_with_two_processes(whole, tmp_path):
+    """Each process goes on with its own noise and its own losses of the epoch so far: bit for bit."""
+    cut = cut_short(whole, tmp_path / "cut")
     done = torchrun(2, "--resume", str(cut))
     assert (cut / "model.safetensors").exists(), done.stderr
-    assert losses(cut) == losses(whole)
-    assert (cut / "model.safetensors").read_bytes() == (whole / "model.safetensors").read_bytes()
-    assert json.loads((cut / "result.json").read_text()) == json.loads((whole / "result.json").read_text())
-    refused = torchrun(1, "--resume", str(cut))
-    assert "was trained by 2 process(es)" in refused.stderr
+    assert_same_run(cut, whole)
+
+
+def test_resume_with_another_number_of_processes(whole, tmp_path):
+    """The images of each step are the same, the noise is not: the losses are near those of the whole run, but others."""
+    cut = cut_short(whole, tmp_path / "cut")
+    done = torchrun(1, "--resume", str(cut))
+    assert "processes: 2 until step" in done.stderr
+    assert "the noise differs" in done.stderr
+    assert losses(cut)[0] == losses(whole)[0]
+    assert losses(cut)[1] != losses(whole)[1]
+    assert losses(cut)[1] == pytest.approx(losses(whole)[1], rel=0.05)
+
+
+def test_torchrun_restarts_a_killed_process(whole, tmp_path):
+    """The same command goes on from the checkpoint by itself, and ends as the run that nobody killed."""
+    again = tmp_path / "again"
+    command = [*launch(2, "--max-restarts", "2"), *FLAGS, *MIDDLE, "--out", str(again)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        wait_for(lambda: (again / "metrics.jsonl").exists(), process)
+        os.kill(workers(process.pid)[-1], signal.SIGKILL)
+        _, said = process.communicate(timeout=100)
+    assert (again / "model.safetensors").exists(), said
+    assert_same_run(again, whole)
+
+
+def workers(torchrun: int) -> list[int]:
+    """The children of a process, the youngest last."""
+    return [
+        int(child) for file in Path(f"/proc/{torchrun}/task").glob("*/children") for child in file.read_text().split()
+    ]
+
+
+def wait_for(happened, process: subprocess.Popen) -> None:
+    """Until it has happened; an error if the process ends before."""
+    while not happened():
+        assert process.poll() is None, process.stderr.read()
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize(
+    "flags",
+    [
+        ["--method", "ssvi", "--temperature", "1e-12", "--h0", "1", "--lr", "0.02"],
+        ["--method", "deterministic", "--model", "lenet", "--width", "4", "--sync-batchnorm"],
+    ],
+    ids=["ivon at a tiny temperature", "BatchNorm over both processes"],
+)
+def test_losses_without_noise_are_those_of_one_process(flags, tmp_path):
+    args = ["--model", "mlp", "--width", "16", "--epochs", "1", "--examples", "512", "--threads", "1", *flags]
+    said = {n: torchrun(n, *args, "--out", str(tmp_path / str(n))).stderr for n in (1, 2)}
+    one, two = losses(tmp_path / "1"), losses(tmp_path / "2")
+    assert len(one) == 1, said[1]
+    assert two == pytest.approx(one, rel=1e-4), said[2]

@@ -41,6 +41,7 @@ def test_processes_talk_as_the_device_asks_for(monkeypatch, device, backend):
     chosen: list[str] = []
     monkeypatch.setenv("WORLD_SIZE", "2")
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    monkeypatch.setattr(torch.distributed, "init_process_group", chosen.append)
+    monkeypatch.setattr(distributed, "rendezvous", lambda url: iter([(torch.distributed.HashStore(), 0, 2)]))
+    monkeypatch.setattr(torch.distributed, "init_process_group", lambda backend, **_: chosen.append(backend))
     distributed.start(device)
     assert chosen == [backend]

@@ -15,6 +15,7 @@ from small_runs import train
 import ssvi
 from ssvi.training import checkpoint_files, epoch_end, model_file, recipe_files, recipe_of_run, sealed
 from ssvi.training.epoch_end import TrainingError
+from ssvi.training.processes import NoiseWarning
 from ssvi.training.progress import Progress, StepNumbers
 from ssvi.training.records import to_plain
 from ssvi.training.run import finish, in_order
@@ -245,12 +246,24 @@ def test_folders_that_will_not_do(tmp_path, whole):
         resume(tmp_path)
 
 
-def test_another_number_of_processes_is_refused(tmp_path):
+def test_another_number_of_processes_goes_on_with_other_noise(tmp_path):
+    """The checkpoint of two processes, in one: their losses are averaged, and what it trains is not what either had."""
     run = start(SMALL, tmp_path / "run")
-    run.save()
-    run.folder.write_text("machine.json", {"processes": 2})
-    with pytest.raises(RunError, match=r"trained by 2 process\(es\) and there are 1 now"):
-        resume(tmp_path / "run")
+    file = run.save()
+    state = checkpoint_files.read_checkpoint(file)
+    noise, sums = state["rng"], torch.tensor([[3.0, 1.0], [5.0, 2.0]], dtype=torch.float64)
+    two = {"rng": noise * 2, "sums": list(sums), "processes": 2}
+    checkpoint_files.save_checkpoint(run.folder.path, 0, state | two)
+    with pytest.warns(NoiseWarning, match="processes: 2 until step 0, and 1 from here on"):
+        again, _ = resume(tmp_path / "run")
+    assert (again.progress.loss, again.progress.nll) == (4.0, 1.5)
+    assert not torch.equal(torch.get_rng_state(), noise[0])
+    assert all(torch.equal(a, b) for a, b in zip(next(iter(run.batches)), next(iter(again.batches)), strict=True))
+
+
+def test_a_checkpoint_says_how_many_processes_wrote_it(tmp_path):
+    state = checkpoint_files.read_checkpoint(start(SMALL, tmp_path / "run").save())
+    assert state["processes"] == len(state["rng"]) == len(state["sums"]) == 1
 
 
 @pytest.mark.parametrize(

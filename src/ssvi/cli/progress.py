@@ -122,7 +122,9 @@ def fitted(numbers: Mapping[str, int], room: int) -> str:
 
 def _traffic(run: Run) -> str:
     """How many bytes the processes send each other in a step, and how many dense VI would send."""
-    sent = distributed.traffic(run.net)
-    posteriors = [posterior for _, posterior in posterior_uses(run.net)]
-    dense = sent + sum(2 * (p.d - p.s) * p.mu.element_size() for p in posteriors)
+    posteriors = {posterior for _, posterior in posterior_uses(run.net)}
+    gradients = distributed.traffic(run.net)
+    curvature = sum(p.s * p.mu.element_size() for p in posteriors) if run.training.one_theta else 0
+    dense = gradients + sum(2 * p.d * p.mu.element_size() - distributed.traffic(p) for p in posteriors)
+    sent = gradients + curvature
     return f"{distributed.ranks()} processes average {sent:,} bytes of gradients per step (dense VI: {dense:,})"

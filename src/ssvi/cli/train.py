@@ -25,6 +25,7 @@ from ssvi.evaluation.table_run import TableRun
 from ssvi.inference import distributed
 from ssvi.kernels.native.allocator import tune_malloc
 from ssvi.training.longer import effects
+from ssvi.training.processes import is_restart, needs_all, require_folder
 from ssvi.training.progress import EpochLine
 from ssvi.training.recipe import Recipe, RecipeError
 from ssvi.training.run import NO_TEST, Run, finish
@@ -69,6 +70,7 @@ def train_command(
         _refuse_beside_resume(out)
         run = _resumed(resume_from, given, sparsity, data_dir)
     else:
+        require_folder(out)
         run = _started(resolve(recipe, given, sparsity), out or _new_folder(recipe), data_dir)
     if distributed.rank() == 0:
         for line in run.task.lines():
@@ -77,15 +79,17 @@ def train_command(
         go_on(f"stopped; go on with: ssvi train --resume {run.folder.path}"),
         tracked(run.folder, begin) as trackers,
     ):
-        _train(run, as_json, trackers)
+        with needs_all(run.folder):
+            _train(run, as_json, trackers)
         if distributed.rank() == 0:
             _end(run, data_dir, as_json, trackers)
     distributed.leave()
 
 
 def _started(recipe: Recipe, out: Path, data_dir: Path | None) -> Run:
+    """A new run; or, where torchrun has started this very command before, the run that it began then."""
     distributed.start(recipe.device)
-    return start(recipe, out, data_dir)
+    return _go_on(out, data_dir) if is_restart(recipe, out, data_dir) else start(recipe, out, data_dir)
 
 
 def _resumed(folder: Path, given: dict[str, Any], sparsity: float | None, data_dir: Path | None) -> Run:
@@ -97,12 +101,18 @@ def _resumed(folder: Path, given: dict[str, Any], sparsity: float | None, data_d
         )
     recipe = RunFolder(folder).recipe
     distributed.start(recipe.device)
-    run, damaged = resume(folder, data_dir, given.get("epochs"))
-    for line in damaged:
-        click.echo(f"warning: {line}; an older checkpoint is used", err=True)
+    run = _go_on(folder, data_dir, given.get("epochs"))
     if run.recipe.epochs != recipe.epochs and distributed.rank() == 0:
         for line in effects(run.recipe.epochs, recipe.epochs, run.progress.epoch):
             click.echo(line, err=True)
+    return run
+
+
+def _go_on(folder: Path, data_dir: Path | None, epochs: int | None = None) -> Run:
+    """The run in the folder, where it was."""
+    run, damaged = resume(folder, data_dir, epochs)
+    for line in damaged:
+        click.echo(f"warning: {line}; an older checkpoint is used", err=True)
     return run
 
 

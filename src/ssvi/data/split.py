@@ -118,7 +118,10 @@ class Batches:
         if not 0 <= rank < ranks:
             raise DataError(f"rank={rank} must be from 0 to {ranks - 1}, because ranks={ranks} processes share a batch")
         if batch_size % ranks:
-            raise DataError(f"ranks={ranks} processes cannot share batch_size={batch_size}: take a multiple of {ranks}")
+            raise DataError(
+                f"ranks={ranks} processes cannot share batch_size={batch_size}: take a multiple of {ranks}, or fewer "
+                "processes"
+            )
         if drop_last and len(split) < batch_size:
             raise DataError(f"{len(split)} examples do not fill one batch of {batch_size}: take a smaller batch_size")
         self.split, self.batch_size, self.drop_last = split, batch_size, drop_last

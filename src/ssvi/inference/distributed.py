@@ -8,11 +8,14 @@ from __future__ import annotations
 import inspect
 import os
 import sys
+from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import torch
 import torch.distributed as dist
 from torch import Tensor
+from torch.distributed.rendezvous import rendezvous
 
 
 def start(device: str = "cpu") -> None:
@@ -21,7 +24,16 @@ def start(device: str = "cpu") -> None:
     The device is what the user chose, and not what the machine has: nccl is no help to networks that stay on the CPU.
     """
     if int(os.environ.get("WORLD_SIZE", "1")) > 1 and not dist.is_initialized():
-        dist.init_process_group("cpu:gloo,cuda:nccl" if device.startswith("cuda") else "gloo")
+        shared, rank, ranks = next(rendezvous("env://"))
+        store = dist.PrefixStore(_attempt(ranks), shared)  # type: ignore[attr-defined] # it is not in torch's __all__
+        backend = "cpu:gloo,cuda:nccl" if device.startswith("cuda") else "gloo"
+        dist.init_process_group(backend, store=store, rank=rank, world_size=ranks)
+
+
+def _attempt(ranks: int) -> str:
+    """Names this start among all of torchrun's, which share one store: without it the processes of a restart could find
+    the addresses of those that have died."""
+    return f"ssvi-{os.environ.get('TORCHELASTIC_RESTART_COUNT', '0')}-{ranks}"
 
 
 def leave() -> None:
@@ -46,12 +58,44 @@ def rank() -> int:
     return dist.get_rank() if dist.is_initialized() else 0
 
 
+def noise_seed(seed: int, number: int, *key: int) -> int:
+    """The seed of the noise of the process of this number. That of the first one is the seed of the run.
+
+    Those of the others are hashes of (seed, number), so that no two runs share noise: seed + rank would give process 1 of
+    seed 0 the noise of process 0 of seed 1. `key` makes further seeds.
+    """
+    if number == 0 and not key:
+        return seed
+    return int(np.random.SeedSequence((seed, number, *key)).generate_state(1, np.uint64)[0])
+
+
+def seed_noise(seed: int, *key: int) -> None:
+    """Start the noise of this process."""
+    torch.manual_seed(noise_seed(seed, rank(), *key))
+
+
 def mean_(tensor: Tensor) -> Tensor:
     """Replace the tensor by its mean over the processes."""
     if ranks() > 1:
         dist.all_reduce(tensor)
         tensor /= ranks()
     return tensor
+
+
+def means(tensors: Sequence[Tensor]) -> list[Tensor]:
+    """The means of tensors over the processes, in one message for each device and precision."""
+    if ranks() == 1:
+        return list(tensors)
+    kinds: dict[tuple[torch.device, torch.dtype], list[int]] = {}
+    for place, tensor in enumerate(tensors):
+        kinds.setdefault((tensor.device, tensor.dtype), []).append(place)
+    averaged = list(tensors)
+    for places in kinds.values():
+        message = mean_(torch.cat([tensors[place].flatten() for place in places]))
+        parts = message.split([tensors[place].numel() for place in places])
+        for place, part in zip(places, parts, strict=True):
+            averaged[place] = part.view_as(tensors[place])
+    return averaged
 
 
 def from_first_(tensor: Tensor) -> Tensor:

@@ -159,6 +159,8 @@ class IVON(Optimizer):
         if closure is not None:
             with torch.enable_grad(), self.sampled():
                 loss = closure()
+        curvatures = {mu: self._h_hat[mu] / max(1, self._samples) for mu in self._posteriors if mu in self._h_hat}
+        self._h_hat = dict(zip(curvatures, distributed.means([*curvatures.values()]), strict=True))
         for group in self.param_groups:
             move = self._natural_step if group["kind"] == "mu" else self._plain_step
             if group["kind"] == "mu":
@@ -187,8 +189,7 @@ class IVON(Optimizer):
         delta, count = self._delta(posterior), max(1, self._samples)
         assert mu.grad is not None
         g.lerp_(mu.grad.to(g.dtype) / count, 1 - b1)
-        if mu in self._h_hat:
-            h_hat = distributed.mean_(self._h_hat[mu] / count)
+        if (h_hat := self._h_hat.get(mu)) is not None:
             h.add_((1 - b2) * (h_hat - h) + 0.5 * (1 - b2) ** 2 * (h - h_hat) ** 2 / (h + delta))
         start = b2 ** group["step"] * self.state[mu]["excess"]
         divisor = torch.maximum(h - start, h.clamp_max(H_STEP)) + delta

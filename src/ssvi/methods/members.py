@@ -33,4 +33,4 @@ def next_member(training: Training[Any], epoch: int, method: Method) -> None:
         seed = job.seed + SEED_STRIDE * member
         torch.manual_seed(seed)
         training.begin_again(begin(method, job, next(training.net.parameters()).device))
-        torch.manual_seed(seed + distributed.rank())  # the noise of each process is its own
+        distributed.seed_noise(seed)  # the noise of each process is its own

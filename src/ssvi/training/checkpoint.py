@@ -13,7 +13,7 @@ from torch import nn
 from ssvi.inference import distributed
 from ssvi.methods.base import Method
 from ssvi.methods.job import Training
-from ssvi.training import model_file, posterior_facts
+from ssvi.training import model_file, posterior_facts, processes
 from ssvi.training.device import random_state, set_random_state
 from ssvi.training.progress import Progress
 from ssvi.training.recipe import Recipe
@@ -26,10 +26,12 @@ STATES = "states"
 def save(folder: RunFolder, recipe: Recipe, training: Training[Any], progress: Progress) -> Path:
     """Write a checkpoint, whole or not at all; the first process writes for all of them."""
     random = {place: distributed.gather(random_state(device)) for place, device in _generators(training.net).items()}
+    sums = distributed.gather(progress.sums)
     if distributed.rank() > 0:
         return folder.path
     priors = posterior_facts.priors(training.net)
-    state = {"parts": training.state_dict(), "priors": priors, "progress": asdict(progress), **random}
+    state: dict[str, Any] = {"parts": training.state_dict(), "priors": priors, "progress": asdict(progress), **random}
+    state["processes"], state["sums"] = distributed.ranks(), sums
     state |= {"recipe": recipe.to_toml(), "states": [file.name for file in _kept_in(folder.path / STATES)]}
     with folder.writing():
         return folder.save_checkpoint(progress.step, state)
@@ -47,12 +49,24 @@ def restore(folder: RunFolder, state: dict[str, Any], method: Method, training: 
         raise RunError(
             f"{folder.path}: the checkpoint is of another network than recipe.toml: put back the recipe of the run ({error})"
         ) from error
-    for place, device in _generators(training.net).items():
-        set_random_state(device, state[place][distributed.rank()])
+    _restore_process(state, training, progress)
     if distributed.rank() == 0:
         with folder.writing():
             folder.log.forget_from(progress.epoch)
     return progress
+
+
+def _restore_process(state: dict[str, Any], training: Training[Any], progress: Progress) -> None:
+    """What each process has of its own: its noise, and the losses of its examples in the epoch so far."""
+    written_by, own = len(state["rng"]), distributed.rank()
+    sums = state.get("sums", [progress.sums] * written_by)  # earlier versions kept those of the first process alone
+    if written_by != distributed.ranks():
+        processes.change_noise(training.job.seed, progress.step, written_by)
+        progress.take_sums(torch.stack(sums).mean(0))
+        return
+    progress.take_sums(sums[own])
+    for place, device in _generators(training.net).items():
+        set_random_state(device, state[place][own])
 
 
 def _kept_in(folder: Path) -> list[Path]:

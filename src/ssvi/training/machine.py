@@ -33,6 +33,9 @@ class Origin(Machine):
 
     command: list[str] = field(default_factory=list)
     processes: int = 1
+    """With which it was started; a checkpoint says how many have written it."""
+    job: str = ""
+    """The id that torchrun gave the job, if it has one."""
 
 
 def this_machine() -> Machine:
@@ -50,7 +53,13 @@ def this_machine() -> Machine:
 
 def origin(processes: int) -> Origin:
     """The origin of a run that this command starts now."""
-    return Origin(**vars(this_machine()), command=sys.argv, processes=processes)
+    return Origin(**vars(this_machine()), command=sys.argv, processes=processes, job=torchrun_job())
+
+
+def torchrun_job() -> str:
+    """The id of the job of torchrun that this process belongs to; empty where it has none."""
+    job = os.environ.get("TORCHELASTIC_RUN_ID", "")
+    return "" if job == "none" else job  # the word that torchrun has for it
 
 
 def _processor() -> str:

@@ -85,10 +85,18 @@ class Progress:
         self.dense_gradients += work.dense_gradients
         self.proposals += work.proposals
 
+    @property
+    def sums(self) -> Tensor:
+        """Loss and NLL, summed over the steps of this process."""
+        return torch.tensor([self.loss, self.nll], dtype=torch.float64)
+
+    def take_sums(self, sums: Tensor) -> None:
+        """Go on from other sums of loss and NLL."""
+        self.loss, self.nll = sums.tolist()
+
     def average_over_processes(self) -> None:
-        """Loss and NLL are sums over the steps of this process; replace them by the means of all processes."""
-        sums = torch.tensor([self.loss, self.nll], dtype=torch.float64)
-        self.loss, self.nll = distributed.mean_(sums).tolist()
+        """Replace the sums of this process by the means of all processes."""
+        self.take_sums(distributed.mean_(self.sums))
 
     def next_epoch(self, indices: dict[str, Tensor]) -> Progress:
         """The start of the next epoch, with empty sums."""

@@ -88,6 +88,7 @@ class Recipe:
         "training batches for BatchNorm's statistics of each theta, computed at the end; 0: its running ones",
         whole(0),
     )
+    sync_batchnorm: bool = setting(False, "with several processes: BatchNorm by the statistics of the whole batch")
     seed: int = setting(0, "of everything random", SEED)
     device: str = setting("cpu", "where the network is trained: cpu, cuda, cuda:1, mps", DEVICE)
     threads: int = setting(0, "CPU threads; 0 leaves torch's choice", THREADS)

@@ -90,12 +90,12 @@ class Run:
             warnings.simplefilter("ignore", DivergenceWarning)  # it is an error here, which says the same
             if self.progress.step == 0:
                 self.save()
-            while not self.done and not self.interrupted:
+            while not self.done and not self._asked_to_stop():
                 try:
                     self._epoch(on_step, on_epoch)
                 except FloatingPointError as error:
                     raise TrainingError(str(error)) from error
-        if self.interrupted:
+        if self._asked_to_stop():
             self.save()
             self.folder.lock.free()
 

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from ssvi import methods
 from ssvi.data import Batches, Examples, TrainingData
 from ssvi.inference import distributed
+from ssvi.inference.sync_batchnorm import synchronised
 from ssvi.methods.base import begin
 from ssvi.methods.job import Job
 from ssvi.training import epoch_end, longer
@@ -25,6 +26,7 @@ from ssvi.training.likelihood_names import mean_nll
 from ssvi.training.network_size import check_network_size
 from ssvi.training.new_files import nothing_left_behind
 from ssvi.training.pretrained import start_from
+from ssvi.training.processes import check_processes
 from ssvi.training.progress import Progress
 from ssvi.training.recipe import AUGMENTATIONS, Recipe, RecipeError
 from ssvi.training.recipe_of_run import refuse_changes
@@ -65,7 +67,7 @@ def check(recipe: Recipe, data_dir: str | Path | None = None) -> None:
 
 def _checked(folder: RunFolder, recipe: Recipe, data_dir: str | Path | None) -> tuple[Recipe, Task]:
     """A recipe whose epochs are known, and its data, with which a run can be trained: one batch has passed."""
-    _check_processes(recipe)
+    check_processes(recipe)
     task = _task(recipe, data_dir)
     train = _splits(recipe, task.data)[0]
     check_examples(recipe, task.data, train)
@@ -85,7 +87,7 @@ def resume(out: str | Path, data_dir: str | Path | None = None, epochs: int | No
     if distributed.rank() == 0:
         folder.take_lock()
     recipe = folder.recipe
-    _check_number_of_processes(folder)
+    check_processes(recipe)
     state, damaged = folder.load_checkpoint() if folder.checkpoints() else (None, [])
     if state is not None:
         refuse_changes(folder.path, recipe, state)
@@ -100,15 +102,6 @@ def resume(out: str | Path, data_dir: str | Path | None = None, epochs: int | No
         with folder.writing():
             folder.take_recipe(new)
     return run, damaged
-
-
-def _check_number_of_processes(folder: RunFolder) -> None:
-    processes = folder.origin.processes
-    if processes != distributed.ranks():
-        raise RunError(
-            f"{folder.path} was trained by {processes} process(es) and there are {distributed.ranks()} now: the noise of "
-            f"each is its own, so go on with the same number (torchrun --nproc-per-node {processes} -m ssvi train --resume)"
-        )
 
 
 def _trust(recipe: Recipe) -> None:
@@ -144,7 +137,9 @@ def _begin(folder: RunFolder, recipe: Recipe, task: Task) -> Run:
     except ValueError as error:  # the library's own words: they name the argument, the value and the remedy
         raise RecipeError(str(error)) from error
     forward = distributed.parallel(training.net)
-    torch.manual_seed(recipe.seed + distributed.rank())  # the noise of each process is its own
+    if recipe.sync_batchnorm:
+        forward = synchronised(forward)
+    distributed.seed_noise(recipe.seed)
     progress = Progress(indices=epoch_end.indices(training.net))
     return Run(folder, recipe, task, validation, batches, method, training, forward, progress, distributed.ranks())
 
@@ -163,9 +158,10 @@ def _splits(recipe: Recipe, data: TrainingData) -> tuple[Examples, Examples]:
 
 def _batches(recipe: Recipe, data: TrainingData, train: Examples) -> Batches:
     fills_a_batch = len(train) >= recipe.batch_size  # else the only batch, which is not full, would be left out
+    equal_shares = distributed.ranks() > 1  # the mean over processes is that of the batch only if all have as many
     return Batches(
         train, recipe.batch_size, normalise=data.normalise, seed=recipe.seed, augment=AUGMENTATIONS[recipe.augment],
-        drop_last=fills_a_batch, rank=distributed.rank(), ranks=distributed.ranks(),
+        drop_last=fills_a_batch or equal_shares, rank=distributed.rank(), ranks=distributed.ranks(),
     )  # fmt: skip
 
 
@@ -188,11 +184,3 @@ def _job(
         train_size=len(train), steps_per_epoch=steps_per_epoch, fresh=fresh, inputs=inputs,
         states=StateFolder(folder.path / STATES, fresh), nll=mean_nll(task.likelihood),
     )  # fmt: skip
-
-
-def _check_processes(recipe: Recipe) -> None:
-    if distributed.ranks() > 1 and methods.about(recipe.method).one_process:
-        raise RunError(
-            f"method={recipe.method!r} with {distributed.ranks()} processes: its weights would differ between them "
-            "(its noise or its pruning is not shared); train it in one process"
-        )

@@ -15,9 +15,11 @@ from ssvi.kernels.native.library import Norm, Planes, available, library, pointe
 def supports(norm: nn.BatchNorm2d, x: Tensor) -> bool:
     """Whether a fused operator can serve: float32 images on the CPU, in training, or in evaluation without gradients.
 
-    A norm with hooks must be called as a module, because only then its hooks run. Inside `torch.func` torch itself serves.
+    A norm with hooks, or with a forward pass of its own, must be called as a module: only then they run. Inside
+    `torch.func` torch itself serves.
     """
-    served = (_by_batch(norm) or not torch.is_grad_enabled()) and not (norm._forward_hooks or norm._forward_pre_hooks)
+    own = norm._forward_hooks or norm._forward_pre_hooks or "forward" in vars(norm)
+    served = (_by_batch(norm) or not torch.is_grad_enabled()) and not own
     served = served and not transforms.active()
     return served and available() and x.device.type == "cpu" and x.dtype == torch.float32 and x.dim() == 4
 
