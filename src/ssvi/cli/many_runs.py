@@ -135,7 +135,7 @@ def train_missing(
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Inside, nothing goes to stdout, which is for the results: a thread of Ray prints there what the engine knows already."""
+    """Inside, nothing goes to stdout, which is for the results: Ray prints there what the engine knows already."""
     with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
         yield
 
