@@ -9,10 +9,12 @@ import time
 
 import pytest
 from click.testing import CliRunner
+from fake_home import FakeHome
 from grids import SMALL, planned
 from lock_holder import HOLD_LOCK
 
 from ssvi.cli import cli
+from ssvi.cli.many_runs import train_missing
 from ssvi.comparison import engine, processes
 
 
@@ -104,6 +106,20 @@ def test_mistakes_name_the_flag(words, message, tmp_path):
     assert said.exit_code == 2
     assert message in said.output
     assert not (tmp_path / "out").exists()
+
+
+class Talkative(FakeHome):
+    """Prints as Ray does, from a thread of its own, when a worker was lost."""
+
+    def start(self, *arguments):
+        print("(raylet) A worker died")
+        return super().start(*arguments)
+
+
+def test_what_a_home_prints_does_not_mix_with_the_results(tmp_path, capsys):
+    (run,) = planned(tmp_path, "ssvi")
+    assert train_missing([run], "digits", 1, None, Talkative()) == {}
+    assert capsys.readouterr().out == ""
 
 
 def test_an_address_is_not_taken_for_a_folder(tmp_path, monkeypatch):

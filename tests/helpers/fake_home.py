@@ -60,6 +60,9 @@ class FakeHome:
         plan = self.plans.get(run.name)
         return self._job(plan.pop(0)[1] if plan else 0)
 
+    def close(self) -> None:
+        pass
+
     def _job(self, code: int | None) -> FakeJob:
         self.jobs.append(FakeJob(code))
         self.most_at_once = max(self.most_at_once, sum(job.returncode is None for job in self.jobs))

@@ -74,6 +74,7 @@ def compare_command(
     runs = mirrored(comparison.plan(recipes, aims, chosen, folder), copies)
     failures = train_missing(runs, recipe, jobs, data_dir, home)
     evaluate_missing(runs, samples, jobs, data_dir, home)
+    home.close()
     results = comparison.evaluate_runs(runs, failures, samples, data_dir, bar)
     command = shlex.join(["ssvi", *sys.argv[1:]])
     _print(results, Context.now(command, recipe, recipes, chosen, samples, jobs), write, as_json)

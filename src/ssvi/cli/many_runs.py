@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -129,7 +130,7 @@ def train_missing(
     """Train the missing runs, with progress bars. Why each run failed, by name; after a signal the command ends here."""
     comparison.refuse_changes(runs)
     comparison.check_runs(runs, data_dir)
-    with Bars(runs) as bars:
+    with quiet_stdout(), Bars(runs) as bars:
         outcome = comparison.train_missing(runs, recipe, jobs, data_dir, bars, home)
     if outcome.interrupted:
         done = sum(run.folder.finished for run in runs)
@@ -139,6 +140,13 @@ def train_missing(
     return outcome.failures
 
 
+@contextmanager
+def quiet_stdout() -> Iterator[None]:
+    """Inside, nothing goes to stdout, which is for the results: Ray prints there what the engine knows already."""
+    with open(os.devnull, "w") as nowhere, redirect_stdout(nowhere):
+        yield
+
+
 def evaluate_missing(runs: Sequence[PlannedRun], samples: int, jobs: int, data_dir: Path | None, home: Home) -> None:
     """Evaluate the finished runs that are not evaluated yet, with a progress bar; after a signal the command ends here.
 
@@ -146,7 +154,7 @@ def evaluate_missing(runs: Sequence[PlannedRun], samples: int, jobs: int, data_d
     """
     finished = [run for run in runs if run.folder.finished and os.access(run.path, os.W_OK)]
     missing = [run for run in finished if not is_evaluated(run, samples)]
-    with EvaluationBar(missing) as bars:
+    with quiet_stdout(), EvaluationBar(missing) as bars:
         outcome = comparison.evaluate_missing(missing, samples, jobs, data_dir, bars, home)
     if outcome.interrupted:
         raise Interrupted(outcome.interrupted, "all runs are trained; the same command goes on with their evaluation")

@@ -19,6 +19,7 @@ from ssvi.cli.many_runs import (
     home_of,
     jobs_option,
     local_folder,
+    quiet_stdout,
     recipes_of,
     samples_option,
 )
@@ -69,9 +70,10 @@ def tune_command(
     fixed = [key for key, value in flags.items() if value is not None]
     studies = comparison.open_studies(kept_at, recipe, recipes, fixed, claims)
     budget = Budget(trials or (None if minutes else TRIALS), 60 * minutes if minutes else math.inf)
-    with TrialBars() as bars:
+    with quiet_stdout(), TrialBars() as bars:
         workplace = Workplace(recipe, data_dir, jobs, home)
         interrupted = comparison.search(studies, budget, claims, workplace, bars, bar)
+    home.close()
     if interrupted:
         ended = sum(len(study.trials()) - len(study.running()) for study in studies)
         raise Interrupted(interrupted, f"saved; {ended} trials have ended, the same command goes on")

@@ -31,6 +31,9 @@ class Home(Protocol):
     def evaluate(self, run: PlannedRun, samples: int, data_dir: Path | None) -> Job:
         """Evaluate the finished run, which leaves evaluation.json in its folder."""
 
+    def close(self) -> None:
+        """There are no more tasks."""
+
 
 @dataclass(frozen=True)
 class Needs:
@@ -63,3 +66,6 @@ class LocalProcesses:
     def evaluate(self, run: PlannedRun, samples: int, data_dir: Path | None) -> Job:
         """Evaluate the run in a process of its own."""
         return started(run, lambda: start_evaluation(run, samples, data_dir))
+
+    def close(self) -> None:
+        """Nothing is to be done."""

@@ -113,6 +113,10 @@ class RayCluster:
         result = worker.evaluate.remote(_whole(run), samples, _whole_path(data_dir))
         return self._job(run, RayJob(self._ray, worker, begun, result, run.path / "evaluation.log"))
 
+    def close(self) -> None:
+        """Leave the cluster, so that Ray prints nothing more."""
+        self._ray.shutdown()
+
     def _new_worker(self) -> tuple[Any, Any]:
         """A worker, and its first answer, which comes when it has begun."""
         worker = self._worker.remote()

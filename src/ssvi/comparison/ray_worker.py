@@ -56,7 +56,7 @@ class Worker:
             return self._code(lambda: start(run))
         here = in_scratch_folder(run)
         code = self._code(lambda: started(here, lambda: start(here)))
-        shutil.rmtree(here.path, ignore_errors=True)
+        shutil.rmtree(here.path.parent, ignore_errors=True)
         return code
 
     def _require_shared(self, folder: Path) -> None:
