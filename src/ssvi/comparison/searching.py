@@ -14,7 +14,8 @@ from pathlib import Path
 from ssvi.comparison.claims import Claims
 from ssvi.comparison.engine import PAUSE, Losses
 from ssvi.comparison.grid import PlannedRun
-from ssvi.comparison.homes import Home, Job, LocalProcesses
+from ssvi.comparison.homes import Home, LocalProcesses
+from ssvi.comparison.jobs import Job
 from ssvi.comparison.open_trial import OpenTrial, trial_name
 from ssvi.comparison.optuna_storage import TuningError, load_optuna
 from ssvi.comparison.processes import failure

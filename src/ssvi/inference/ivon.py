@@ -29,7 +29,7 @@ from torch.optim import Optimizer
 from ssvi.inference import distributed
 from ssvi.inference.argument_checks import check_number_or_schedule
 from ssvi.inference.ivon_checks import check_numbers, refuse_scaler, refuse_sharded, trainable
-from ssvi.inference.ivon_settings import H_STEP, keep_precision, parameter_groups, start_of_h
+from ssvi.inference.ivon_settings import H_STEP, keep_precision, parameter_groups, plain_step, positive_at, start_of_h
 from ssvi.inference.loss import check_train_size
 from ssvi.inference.watch import BY_IVON, TrainingWatch
 from ssvi.nn.posterior import SparseGaussian
@@ -103,10 +103,7 @@ class IVON(Optimizer):
     @property
     def temperature(self) -> float:
         """That of the coming step."""
-        step = self.param_groups[0]["step"]
-        if not (value := self._temperature(step)) > 0:
-            raise ValueError(f"temperature={value!r} at step {step} must be positive: begin with a little, not with 0")
-        return value
+        return positive_at(self._temperature, self.param_groups[0]["step"], "temperature")
 
     def sigma(self, posterior: SparseGaussian) -> Tensor:
         """1 / sqrt(lambda (h + delta)) of the live weights."""
@@ -162,12 +159,13 @@ class IVON(Optimizer):
         curvatures = {mu: self._h_hat[mu] / max(1, self._samples) for mu in self._posteriors if mu in self._h_hat}
         self._h_hat = dict(zip(curvatures, distributed.means([*curvatures.values()]), strict=True))
         for group in self.param_groups:
-            move = self._natural_step if group["kind"] == "mu" else self._plain_step
+            parameters = [parameter for parameter in group["params"] if parameter.grad is not None]
             if group["kind"] == "mu":
                 group["step"] += 1
-            for parameter in group["params"]:
-                if parameter.grad is not None:
-                    move(parameter, group)
+                for mu in parameters:
+                    self._natural_step(mu, group)
+            else:
+                plain_step(self, parameters, group, max(1, self._samples))
         self.zero_grad()
         self._watch.step()
         return loss
@@ -196,13 +194,6 @@ class IVON(Optimizer):
         direction = (g / (1 - b1 ** group["step"]) + delta * mu) / divisor
         mu.sub_(direction.clamp(-group["clip_radius"], group["clip_radius"]).to(mu.dtype), alpha=group["lr"])
         self._write_sigma(posterior)
-
-    def _plain_step(self, parameter: nn.Parameter, group: dict[str, Any]) -> None:
-        """SGD with momentum, as torch's."""
-        assert parameter.grad is not None
-        velocity = self.state[parameter].setdefault("momentum_buffer", torch.zeros_like(parameter))
-        velocity.mul_(group["momentum"]).add_(parameter.grad, alpha=1 / max(1, self._samples))
-        parameter.sub_(velocity, alpha=group["lr"])
 
     @torch.no_grad()
     def start_fresh(self, posterior: SparsePosterior, fresh: Tensor) -> None:

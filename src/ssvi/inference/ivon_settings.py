@@ -1,11 +1,11 @@
-"""The settings of IVON: the start of its state, and the parameter groups that hold them.
+"""The settings of IVON: the start of its state, the parameter groups that hold them, and the step of the rest.
 
 mu of each layer moves by natural gradients, and everything else by SGD beside them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import torch
@@ -14,6 +14,7 @@ from torch.optim import Optimizer
 
 from ssvi.nn.conversion_rules import matching
 from ssvi.nn.layers import gaussians
+from ssvi.schedules import Schedule
 
 H_START = 0.1
 """The least start of h that is taken from sigma: below it the first steps would be too long."""
@@ -41,6 +42,22 @@ def start_of_h(sigma2: Tensor, train_size: int, delta: float, h0: float | None) 
 def b2_with_memory(steps: float) -> float:
     """The b2 whose average reaches over so many steps, but at least `LEAST_MEMORY`: 1 - 1 / steps."""
     return 1 - 1 / max(LEAST_MEMORY, steps)
+
+
+def positive_at(schedule: Schedule, step: int, name: str) -> float:
+    """The value of a schedule that must be positive at every step."""
+    if not (value := schedule(step)) > 0:
+        raise ValueError(f"{name}={value!r} at step {step} must be positive: begin with a little, not with 0")
+    return value
+
+
+def plain_step(optimizer: Optimizer, parameters: Iterable[nn.Parameter], group: Group, samples: int) -> None:
+    """SGD with momentum, as torch's, by gradients that are sums over so many samples of theta."""
+    for parameter in parameters:
+        assert parameter.grad is not None
+        velocity = optimizer.state[parameter].setdefault("momentum_buffer", torch.zeros_like(parameter))
+        velocity.mul_(group["momentum"]).add_(parameter.grad, alpha=1 / samples)
+        parameter.sub_(velocity, alpha=group["lr"])
 
 
 def keep_precision(optimizer: Optimizer, saved: Mapping[str, Any]) -> None:
