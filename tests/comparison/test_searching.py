@@ -11,6 +11,7 @@ from optuna.exceptions import StorageInternalError
 
 from ssvi import methods
 from ssvi.comparison import Claims, tuning
+from ssvi.comparison.engine import RESTARTS
 from ssvi.comparison.open_trial import OpenTrial
 from ssvi.comparison.optuna_storage import TuningError, default_storage
 from ssvi.comparison.rounds import Budget
@@ -158,20 +159,29 @@ def test_a_nll_that_is_no_number_is_a_failure(tmp_path, monkeypatch):
     assert found.failed["static-trial1"] == "the NLL on the validation images is nan"
 
 
-def test_a_run_that_somebody_stops_goes_on(tmp_path, monkeypatch):
+@pytest.mark.parametrize("code", [143, -9])
+def test_a_run_that_somebody_stops_or_kills_goes_on(code, tmp_path, monkeypatch):
     home, stopped = quick(monkeypatch, near(0.1)), []
 
     def stop_once(job):
         train(job)
         if not stopped:
             stopped.append(job.run.name)
-            job.returncode = 143
+            job.returncode = code
 
     train = FakeJob._train
     monkeypatch.setattr(FakeJob, "_train", stop_once)
     (study,), _ = search(tmp_path, home, "static", trials=2)
     assert home.started.count(stopped[0]) == 2
     assert [record.state.name for record in study.trials()] == ["COMPLETE"] * 2
+
+
+def test_a_run_that_is_always_killed_has_failed(tmp_path, monkeypatch):
+    home = quick(monkeypatch, near(0.1))
+    monkeypatch.setattr(FakeJob, "_train", lambda job: setattr(job, "returncode", -9))
+    (study,), _ = search(tmp_path, home, "static", trials=1)
+    assert home.started == ["static-trial0"] * (1 + RESTARTS)
+    assert "failed" in study.trials()[0].user_attrs
 
 
 def test_minutes_bound_the_training_of_each_method(tmp_path, monkeypatch):
