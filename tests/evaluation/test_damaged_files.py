@@ -18,6 +18,7 @@ from ssvi.training.model_file import read
 from ssvi.training.run_files import RUN_FILES, kind_of
 from ssvi.training.run_folder import RunFolder
 from ssvi.training.start import resume
+from ssvi.training.trackers import keep_id, known_id
 
 FLIPS = 150
 """Flipped bits per file, besides those of its first bytes."""
@@ -32,6 +33,7 @@ READERS = {
     "metrics.jsonl": lambda run: run.folder.metrics(),
     "result.json": lambda run: run.folder.result,
     "model.safetensors": lambda run: read(run.folder.path / "model.safetensors"),
+    "tracking.json": lambda run: known_id(run.folder, "mlflow"),
     **{name: (lambda run, name=name: run.read(Estimate, name)) for name in RESULTS},
 }
 
@@ -42,6 +44,7 @@ def run(tmp_path_factory):
     run = FinishedRun(shutil.copytree(finished(), tmp_path_factory.mktemp("damaged") / "run"))
     for name in RESULTS:
         run.write(name, Estimate(0.5, 0.4, 0.6))
+    keep_id(run.folder, "mlflow", "7")
     return run
 
 
@@ -127,5 +130,6 @@ def test_a_flipped_bit_of_what_was_learnt_of_a_table_is_named(tmp_path):
 
 def test_every_file_that_is_read_is_tested_here():
     others = {"checkpoints/step-*.pt", "states/epoch-*.safetensors", "table.json"}
+    others |= {"members.json"}  # is there or not; what it says is for people
     tested = {kind_of(Path(name)).name for name in READERS} | others
     assert tested == {kind.name for kind in RUN_FILES if kind.formats}

@@ -87,7 +87,7 @@ def is_restart(recipe: Recipe, out: str | Path, data_dir: str | Path | None = No
     After a failure torchrun counts a restart. When machines come or go it does not, but the id of its job is the same.
     """
     folder = RunFolder(out)
-    if not (folder.path / "recipe.toml").is_file():
+    if not os.path.isfile(folder.path / "recipe.toml"):  # a name that is too long is no error here, but in `start`
         return False
     again = int(os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")) > 0
     same_job = bool(torchrun_job()) and folder.origin.job == torchrun_job()
