@@ -13,10 +13,10 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from typing import Any
 
 import click
 
+from command_group import Commands
 from equal import curves, page, tables
 from equal.counting import count
 from equal.entrants import DEFAULT, parse_entrants
@@ -27,23 +27,11 @@ from ssvi import comparison
 from ssvi.cli.options import data_dir_option, values_of
 from ssvi.cli.progress import bar
 from ssvi.cli.tables import grid, show
-from ssvi.errors import UserError
 from ssvi.signals import exit_code
 from ssvi.training.records import to_plain
 
 BUSY = 0.5
 """With more processes than this that want to run, the machine is not idle."""
-
-
-class Commands(click.Group):
-    """Prints an error that the user can correct as one line."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command."""
-        try:
-            return super().invoke(ctx)
-        except UserError as error:
-            raise click.ClickException(str(error)) from error
 
 
 recipe_option = click.option(

@@ -9,14 +9,13 @@ The README in this folder tells how bytes are measured, and which commands make 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import click
 import msgspec
 
+from command_group import Commands
 from ssvi.cli.options import data_dir_option, values_of
 from ssvi.cli.tables import grid, show
-from ssvi.errors import UserError
 from ssvi.training.recipe import RecipeError
 from ssvi.training.records import dumps, from_plain, to_plain
 from traffic import page
@@ -25,17 +24,6 @@ from traffic.messages import Measurement
 from traffic.projection import Assumptions, bytes_table, projections
 
 DEFAULT = "ssvi,ssvi-lrt,rigl,vi,deterministic"
-
-
-class Commands(click.Group):
-    """Prints an error that the user can correct as one line."""
-
-    def invoke(self, ctx: click.Context) -> Any:
-        """Run the command."""
-        try:
-            return super().invoke(ctx)
-        except UserError as error:
-            raise click.ClickException(str(error)) from error
 
 
 json_option = click.option("--json", "as_json", is_flag=True, help="print every number as JSON, unrounded")
