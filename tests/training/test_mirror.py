@@ -1,5 +1,6 @@
 """The copy of a run folder at an address: whole at every moment, and of one writer."""
 
+import json
 import uuid
 from pathlib import Path
 
@@ -156,3 +157,14 @@ def test_the_log_can_be_fetched_alone(folder, address, tmp_path):
 def test_an_address_that_cannot_be_opened_is_named(folder, address):
     with pytest.raises(MirrorError, match="nothing-of-this-kind://bucket/run cannot be used"):
         Mirror(address, folder)
+
+
+@pytest.mark.parametrize("name", ["../outside", "/etc/outside", "a/../../outside", "..\\outside"])
+def test_a_manifest_cannot_name_files_outside_the_folder(name, folder, address, tmp_path):
+    Mirror(address, folder).push()
+    store, root = fsspec.core.url_to_fs(address)
+    digest = store.ls(f"{root}/contents", detail=False)[0].rpartition("/")[2]
+    store.pipe_file(f"{root}/manifest.json", json.dumps({"format": 1, "files": {name: digest}}).encode())
+    with pytest.raises(MirrorError, match="which is not inside a run folder"):
+        Mirror(address, tmp_path / "elsewhere" / "run").fetch()
+    assert not list(tmp_path.rglob("*outside"))

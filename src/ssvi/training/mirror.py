@@ -17,7 +17,7 @@ import json
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from ssvi.training.errors import RunError
@@ -105,6 +105,9 @@ class Mirror:
             files: Manifest = json.loads(self._store.cat_file(f"{self._root}/manifest.json"))["files"]
         except FileNotFoundError:
             return None
+        for name in files:
+            if PurePosixPath(name).is_absolute() or ".." in PurePosixPath(name).parts or "\\" in name:
+                raise MirrorError(f"{self.address}: its manifest names {name!r}, which is not inside a run folder")
         return files
 
     def _replace_manifest(self, files: Manifest) -> None:
