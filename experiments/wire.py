@@ -1,7 +1,7 @@
 """What training in several processes sends over the wire, measured; and from that a projection to many workers.
 
     python experiments/wire.py measure --out wire.json
-    python experiments/wire.py table --from wire.json --compute ssvi=0.485,vi=5.121 --source "..." --write docs/distributed.md
+    python experiments/wire.py table --from wire.json --compute ssvi=0.485,vi=5.12 --source "..." --write docs/distributed.md
 
 The README in this folder tells how bytes are measured, and which commands make the tables of docs/distributed.md.
 """
