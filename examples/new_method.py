@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
-from ssvi.inference.addition import top_k
 from ssvi.methods import common, searches
 from ssvi.methods.base import MEMBERS, About
 from ssvi.methods.groups import Descent, Support
 from ssvi.methods.job import Training
 from ssvi.nn.conversion_rules import convertible, matching
 from ssvi.nn.reach import sparsified
+from ssvi.structures.selection import top_k
 
 ABOUT = About("magnitude pruning", "dense point estimate, pruned by |w|", unit="weight", aims_at_density=True)
 

@@ -30,7 +30,10 @@ LISTED = {
         "methods/__init__.py",  # the method of a recipe: trusted_code checks those that come from a run folder
         "nn/models.py",  # the network of a recipe: trusted_code checks those that come from a model file or a run folder
     },
-    "subprocess.Popen": {"comparison/processes.py"},  # our own program, with a list of arguments
+    "subprocess.Popen": {
+        "comparison/processes.py",  # our own program, with a list of arguments
+        "bench/measure.py",  # a process that takes a core, while small layers are measured
+    },
     "subprocess.run": {"bench/measure.py"},  # our own program, in a fresh process
 }
 """Calls that run what they are given, and the files that may use them; a new one needs a reason here."""

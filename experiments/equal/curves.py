@@ -14,8 +14,7 @@ from equal.entrants import Entrant
 from equal.plan import runs_of
 from equal.speed import Measurement, Speed
 from ssvi.comparison import Table
-from ssvi.plotting import Curve, Scale, Series, curves, element, linear, percent, style
-from ssvi.plotting.svg import HEIGHT, WIDTH
+from ssvi.plotting import Curve, Scale, Series, curves, linear, percent
 from ssvi.training.run_folder import RunError
 
 MOST = 6
@@ -70,12 +69,7 @@ def drawing(found: Sequence[Progress]) -> str:
     ]
     title = "validation accuracy against minutes of training"
     plot = curves(drawn, x, y, title=title, x_label="minutes", y_label="validation accuracy")
-    return str(
-        element(
-            "svg", element("style", style()), plot, xmlns="http://www.w3.org/2000/svg", class_="ssvi",
-            viewBox=f"0 0 {WIDTH} {HEIGHT}", width=2 * WIDTH, height=2 * HEIGHT,
-        )
-    )  # fmt: skip
+    return plot.file()
 
 
 def _labels(found: Sequence[Progress]) -> list[str]:

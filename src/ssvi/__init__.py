@@ -8,7 +8,19 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from ssvi import allocation, baselines, criteria, decisions, flops, kernels, likelihoods, metrics, schedules
+    from ssvi import (
+        allocation,
+        baselines,
+        criteria,
+        decisions,
+        flops,
+        kernels,
+        likelihoods,
+        metrics,
+        schedules,
+        structures,
+        zoo,
+    )
     from ssvi.estimators import SSVIClassifier, SSVIRegressor
     from ssvi.evaluation.load_run import load_run
     from ssvi.evaluation.loaded_run import LoadedRun
@@ -31,7 +43,7 @@ if TYPE_CHECKING:
     from ssvi.nn.trained_support import curvature_importance
     from ssvi.training.model_file import load, save
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "ELBO",
@@ -73,8 +85,10 @@ __all__ = [
     "save",
     "save_pretrained",
     "schedules",
+    "structures",
     "summary",
     "to_bnn",
+    "zoo",
 ]
 
 _HOME = {

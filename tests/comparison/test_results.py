@@ -6,7 +6,7 @@ from ssvi import comparison
 from ssvi.comparison import FailedRun
 from ssvi.training.records import to_plain
 
-PLACE = {"run": "r1", "data": "digits", "method": "ssvi", "density": 0.05, "seed": 1, "unit": "weight"}
+PLACE = {"run": "r1", "data": "digits", "method": "ssvi", "density": 0.05, "seed": 1, "unit": "weight", "varied": {}}
 NUMBERS = [
     "examples", "samples", "accuracy", "nll", "brier", "ece", "marginal_calibration_error", "aurc", "networks",
     "weights", "live_weights", "sparsity", "sparsity_of_all", "disk_bytes", "memory_bytes", "memory_bytes_dense_vi",
@@ -30,7 +30,7 @@ def test_a_run_that_failed_has_the_reason_in_place_of_numbers():
 
 def test_a_row_has_the_numbers_that_its_runs_have():
     ssvi, dense = (to_plain(row.summary()) for row in comparison.rows(HAND_MADE))
-    assert list(ssvi) == ["method", "density", "unit", "data", "seeds", "failed", "mean", "std"]
+    assert list(ssvi) == ["method", "density", "unit", "data", "seeds", "failed", "mean", "std", "varied"]
     assert list(ssvi["mean"]) == list(ssvi["std"]) == NUMBERS
     assert list(dense["mean"]) == [name for name in NUMBERS if name != "peak_memory_bytes"], "it was not recorded"
     assert set(dense["std"].values()) == {None}, "one seed has no deviation"

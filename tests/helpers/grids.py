@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from ssvi import comparison
-from ssvi.comparison import Bars, EvaluatedRun, Outcome, Place, PlannedRun
+from ssvi.comparison import Bars, EvaluatedRun, Outcome, Place, PlannedRun, Variation
 from ssvi.evaluation.results import Cost
 from ssvi.training import recipe_files
 from ssvi.training.run import finish
@@ -15,13 +15,14 @@ SMALL = ("--epochs", "1", "--width", "4")
 
 
 def planned(
-    out: Path, *methods: str, densities: Sequence[float] | None = None, seeds: Sequence[int] = (0,), **changes: object
-) -> list[PlannedRun]:
+    out: Path, *methods: str, densities: Sequence[float] | None = None, seeds: Sequence[int] = (0,),
+    variations: Sequence[Variation] = (), **changes: object,
+) -> list[PlannedRun]:  # fmt: skip
     """The runs of a grid on a small network, of one epoch."""
     recipes = [
         recipe_files.load("digits", method).replace(**({"epochs": 1, "width": 4} | changes)) for method in methods
     ]
-    return comparison.plan(recipes, densities, seeds, out)
+    return comparison.plan(recipes, densities, seeds, out, variations)
 
 
 def trained(planned_run: PlannedRun, epochs: int | None = None) -> PlannedRun:

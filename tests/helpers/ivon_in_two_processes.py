@@ -28,9 +28,11 @@ for step in range(9):
     x, y = torch.randn(16, 6), torch.randint(3, (16,))
     h = optimizer.state[first.mu]["h"].clone()
     with optimizer.sampled():
-        theta = first.pinned.detach().clone()
+        theta = first.pinned
+        noise, gradients = theta.detach() - first.mu.detach(), []
+        theta.register_hook(gradients.append)
         F.cross_entropy(forward(x), y).backward()
-    local = optimizer._h_hat[first.mu].clone()
+    local = gradients[0] * noise / optimizer.sigma(first) ** 2  # g eps / sigma, before the processes average g
     optimizer.step()
     if step == 0:
         h_hat = torch.stack(distributed.gather(local)).mean(0)

@@ -10,8 +10,8 @@ from torch import nn
 from updates import batch, dense_gradients, dense_gradients_at_mean, net, train_step
 
 import ssvi
-from ssvi.inference.addition import top_k
 from ssvi.kernels.geometry import Geometry
+from ssvi.structures.selection import top_k
 
 
 def test_top_k_prefers_the_lower_position():

@@ -5,6 +5,8 @@ from collections.abc import Callable, Iterator
 import pytest
 import torch
 
+from ssvi.kernels.native import threads as native_threads
+
 
 @pytest.fixture(autouse=True)
 def seeded() -> None:
@@ -12,8 +14,9 @@ def seeded() -> None:
 
 
 @pytest.fixture
-def threads() -> Iterator[Callable[[int], None]]:
-    """Sets the number of threads, for one test."""
+def threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[int], None]]:
+    """Sets the number of threads, for one test, in which small layers use all of them too."""
+    monkeypatch.setattr(native_threads, "LEAST_WORK", 1)
     before = torch.get_num_threads()
     yield torch.set_num_threads
     torch.set_num_threads(before)

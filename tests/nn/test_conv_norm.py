@@ -46,18 +46,19 @@ def test_a_norm_behind_a_layer_with_one_theta_costs_no_pass_and_changes_no_numbe
 @pytest.mark.parametrize("observer", ["gradient", "training", "random", "hook", "hook of the norm", "subclass"])
 def test_the_layer_runs_alone_where_its_output_is_observed(observer):
     bnn, x = block()
+    layers, norms = (bnn.conv1, bnn.conv2, bnn.shortcut[0]), (bnn.bn1, bnn.bn2, bnn.shortcut[1])
     calls = []
     if observer == "training":
         bnn.train()
     if observer.startswith("hook"):
-        for layer in (bnn.conv1, bnn.conv2) if observer == "hook" else (bnn.bn1, bnn.bn2):
+        for layer in layers if observer == "hook" else norms:
             layer.register_forward_hook(lambda *_: calls.append(1))
     if observer == "subclass":
-        for layer in (bnn.conv1, bnn.conv2):
+        for layer in layers:
             layer.__class__ = type("Own", (type(layer),), {})
     with torch.set_grad_enabled(observer == "gradient"), ssvi.at_sample(bnn) if observer != "random" else nullcontext():
         assert "ssvi::sparse_fixed_norm" not in operators(bnn, x)
-    assert len(calls) == (2 if observer.startswith("hook") else 0)
+    assert len(calls) == (3 if observer.startswith("hook") else 0)
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -67,3 +68,12 @@ def test_a_compiled_network_predicts_the_same_numbers():
     bnn, x = block()
     with ssvi.at_mean(bnn):
         torch.testing.assert_close(torch.compile(bnn, backend="aot_eager")(x), bnn(x))
+
+
+def test_a_hook_of_the_whole_shortcut_is_called():
+    bnn, x = block()
+    calls = []
+    bnn.shortcut.register_forward_hook(lambda *_: calls.append(1))
+    with ssvi.at_sample(bnn):
+        bnn(x)
+    assert calls == [1]

@@ -6,7 +6,7 @@ from xml.etree import ElementTree
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ssvi.plotting.svg import Series, apart, marker, room, shortened, shortened_start
+from ssvi.plotting.svg import Series, apart, draw, marker, room, shortened, shortened_start
 
 
 def test_markers_of_four_series_differ_in_shape():
@@ -16,6 +16,15 @@ def test_markers_of_four_series_differ_in_shape():
         corners = [tuple(map(float, point.split(","))) for point in (shape.get("points") or "").split()]
         shapes.append((shape.tag, len(corners), any(x == 10.0 for x, _ in corners)))
     assert shapes == [("circle", 0, False), ("polygon", 4, False), ("polygon", 3, True), ("polygon", 4, True)]
+
+
+def test_a_drawing_as_a_file_is_xml_with_its_style_and_its_size():
+    file = ElementTree.fromstring(draw("a plot", 50, [marker(Series(0, ""), 10, 10)]).file())
+    assert (file.tag, file.get("viewBox")) == ("{http://www.w3.org/2000/svg}svg", "0 0 360 50")
+    assert file.get("class") == "ssvi", "the rules of the style sheet are for what is inside this class"
+    assert ".ssvi .plot .marker" in file[0].text
+    assert file[1].get("aria-label") == "a plot"
+    assert file[1][0].tag.endswith("circle")
 
 
 def test_long_names_are_cut_where_they_differ_least():

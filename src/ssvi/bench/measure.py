@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from statistics import median
 
-from ssvi.bench.cases import Work, training_step
+from ssvi.bench.cases import Work
+from ssvi.bench.steps import training_step
 from ssvi.training import epoch_end
 
 
@@ -24,6 +27,20 @@ def interleaved(sides: Mapping[str, Work], turns: int) -> dict[str, float]:
             work()
             times[name].append(time.perf_counter() - start)
     return {name: median(seconds) for name, seconds in times.items()}
+
+
+@contextmanager
+def taken_core() -> Iterator[None]:
+    """Inside, another process computes without a pause on one of the cores of this process (Linux; elsewhere on any)."""
+    program = "while True: pass"
+    if hasattr(os, "sched_getaffinity"):
+        program = f"import os; os.sched_setaffinity(0, {{{max(os.sched_getaffinity(0))}}})\n{program}"
+    other = subprocess.Popen([sys.executable, "-c", program])
+    try:
+        yield
+    finally:
+        other.kill()
+        other.wait()
 
 
 def peak_memory(kind: str, density: float) -> int:

@@ -18,11 +18,13 @@ class SparseTime:
     """How many times faster than the dense side."""
     of_limit: float
     """ratio * density: the share of the limit that is reached. At the limit the time is density x the dense time."""
+    target: float | None = None
+    """The ratio that the project has set itself."""
 
 
 @dataclass(frozen=True)
 class RatioRow:
-    """One layer or network: the dense side, and the sparse side at every density."""
+    """One layer or network: the dense side, and the sparse side at the densities that were measured."""
 
     what: str
     dense: str
@@ -46,6 +48,41 @@ class MemoryRow:
 
     what: str
     MB: float
+    target: float | None = None
+    """The share of deterministic training's that it should take at most."""
+
+
+@dataclass(frozen=True)
+class ProfileRow:
+    """Where the time of a training step goes."""
+
+    what: str
+    ms: float
+    """The step as it was profiled; the parts add up to it."""
+    overhead: float
+    """The share by which profiling makes the step longer."""
+    parts: dict[str, float]
+    """Milliseconds by part."""
+
+
+@dataclass(frozen=True)
+class SmallRow:
+    """A small layer or network: torch's own layer, ours by the dense kernel (scatter and multiply), and ours as it comes."""
+
+    what: str
+    threads: str
+    """How many threads, and whether another process takes a core."""
+    batch: int
+    kernel: str
+    """The kernel that the rule chose, for networks of most layers."""
+    plain_ms: float
+    scatter_ms: float
+    ours_ms: float
+
+    @property
+    def slower(self) -> bool:
+        """Whether ours takes over 10 % longer than torch's own layer."""
+        return self.ours_ms > 1.1 * self.plain_ms
 
 
 @dataclass(frozen=True)
@@ -80,10 +117,18 @@ class Benchmark:
     layers: tuple[RatioRow, ...] = ()
     linear: tuple[RatioRow, ...] = ()
     step: tuple[RatioRow, ...] = ()
+    one_theta: tuple[RatioRow, ...] = ()
     prediction: tuple[RatioRow, ...] = ()
     update: tuple[UpdateRow, ...] = ()
     memory: tuple[MemoryRow, ...] = ()
     scaling: tuple[ScalingRow, ...] = ()
+    profile: tuple[ProfileRow, ...] = ()
+    small: tuple[SmallRow, ...] = ()
+
+    @property
+    def ratios(self) -> tuple[RatioRow, ...]:
+        """The rows of all tables of ratios."""
+        return self.layers + self.linear + self.one_theta + self.step + self.prediction
 
     def to_json(self) -> dict[str, Any]:
         """The plain values that `ssvi bench --json` prints: conditions and measured tables side by side."""

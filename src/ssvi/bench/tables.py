@@ -10,20 +10,29 @@ from typing import Any
 import torch
 from torch import nn
 
-from ssvi.bench import cases
+from ssvi.bench import cases, steps
 from ssvi.bench.measure import interleaved, peak_memory
-from ssvi.bench.results import Benchmark, Conditions, MemoryRow, RatioRow, ScalingRow, SparseTime, UpdateRow
+from ssvi.bench.one_theta import one_theta
+from ssvi.bench.profile import profile
+from ssvi.bench.ratios import DENSITIES, Say, against_dense, charge_updates, with_updates
+from ssvi.bench.results import (
+    Benchmark,
+    Conditions,
+    MemoryRow,
+    ProfileRow,
+    RatioRow,
+    ScalingRow,
+    SmallRow,
+    UpdateRow,
+)
+from ssvi.bench.small import small
 from ssvi.kernels import native
 from ssvi.training.machine import this_machine
 
-DENSITIES = (0.10, 0.05, 0.01)
 LAYERS = ((64, 32), (128, 16), (256, 8), (512, 4))
 """Channels, and height and width, of the 3x3 layers: those of ResNet-18 for CIFAR."""
 LINEAR = (1024, 4096)
 """Inputs and outputs of the linear layers."""
-
-Say = Callable[[str], None]
-"""A function that tells the user what is measured now."""
 
 
 def layers(turns: int, say: Say) -> list[RatioRow]:
@@ -34,7 +43,8 @@ def layers(turns: int, say: Say) -> list[RatioRow]:
         shape = (cases.BATCH, channels, side, side)
         sides = _dense_formats(channels, shape)
         sides |= {f"{d}": cases.layer_step(_conv(channels), shape, d) for d in DENSITIES}
-        rows.append(_against_dense(f"3x3 conv {channels}@{side}", interleaved(sides, turns), ("nchw", "nhwc")))
+        seconds = interleaved(sides, turns)
+        rows.append(against_dense(f"3x3 conv {channels}@{side}", "dense VI", seconds, ("nchw", "nhwc")))
     return rows
 
 
@@ -46,53 +56,62 @@ def linear(turns: int, say: Say) -> list[RatioRow]:
         shape = (cases.BATCH, width)
         sides = {"dense": cases.layer_step(nn.Linear(width, width), shape, None)}
         sides |= {f"{d}": cases.layer_step(nn.Linear(width, width), shape, d) for d in DENSITIES}
-        rows.append(_against_dense(f"linear {width}-{width}", interleaved(sides, turns), ("dense",)))
+        aims = {0.10: 4.5, 0.05: 8.0, 0.01: 15.0} if width == 1024 else {}
+        what = f"Linear {width}, local reparameterisation"
+        rows.append(against_dense(what, "dense VI", interleaved(sides, turns), ("dense",), aims=aims))
     return rows
 
 
 def step(turns: int, say: Say) -> list[RatioRow]:
-    """The whole training step of ResNet-18, against dense VI and against the deterministic network.
+    """The whole training step of ResNet-18 by local reparameterisation, against dense VI and the deterministic network.
 
     A sparse step carries its share of the updates of gamma: 1/100 of what a step with an update takes longer.
     """
-    say("whole training step of ResNet-18 (the long one)")
-    dense, deterministic = ("dense-nchw", "dense-nhwc"), ("deterministic-nchw", "deterministic-nhwc")
-    sides = {kind: cases.training_step(kind) for kind in (*dense, *deterministic)}
-    sides |= {f"{d}": cases.training_step("sparse", d) for d in DENSITIES}
-    sides |= {f"update {d}": cases.training_step("sparse", d, every=1) for d in DENSITIES}
-    seconds = interleaved(sides, turns)
-    seconds |= {f"{d}": seconds[f"{d}"] + (seconds[f"update {d}"] - seconds[f"{d}"]) / cases.EVERY for d in DENSITIES}
-    rows = []
-    for title, kinds in (("dense VI", dense), ("deterministic", deterministic)):
-        layout = min(kinds, key=lambda kind: seconds[kind]).partition("-")[2]
-        row = _against_dense("ResNet-18 training step", seconds, kinds)
-        rows.append(replace(row, dense=f"{title} ({layout})"))
-    return rows
+    say("whole training step of ResNet-18 by local reparameterisation (the long one)")
+    dense, plain = ("vi-nchw", "vi-nhwc"), ("deterministic-nchw", "deterministic-nhwc")
+    sides: dict[str, cases.Work] = {kind: steps.training_step(kind) for kind in (*dense, *plain)}
+    seconds = interleaved(sides | with_updates("lrt"), turns)
+    charge_updates(seconds)
+    what = "ResNet-18 step, local reparameterisation"
+    return [
+        against_dense(what, "dense VI", seconds, dense, aims={0.10: 6.5, 0.05: 10, 0.01: 16}),
+        against_dense(what, "deterministic", seconds, plain),
+    ]
 
 
 def prediction(turns: int, say: Say) -> list[RatioRow]:
     """Five samples of a batch."""
     say("prediction with 5 samples")
-    sides = {"dense": cases.prediction(None)} | {f"{d}": cases.prediction(d) for d in DENSITIES}
-    row = _against_dense("ResNet-18, 5-sample prediction", interleaved(sides, turns), ("dense",))
-    return [replace(row, dense="dense weights, 5 samples")]
+    sides = {"5 samples": cases.prediction(None)} | {f"{d}": cases.prediction(d) for d in DENSITIES}
+    aims = {0.10: 4.0, 0.05: 7.0, 0.01: 14.0}
+    seconds = interleaved(sides, turns)
+    return [against_dense("ResNet-18, 5-sample prediction", "dense weights", seconds, ("5 samples",), aims=aims)]
 
 
 def update(turns: int, say: Say) -> list[UpdateRow]:
     """What an update of gamma adds to a step, and to training with every=100."""
     say("update of gamma")
-    sides = {"step": cases.training_step("sparse", 0.05), "update": cases.training_step("sparse", 0.05, every=1)}
-    seconds = interleaved(sides, turns)
-    extra = seconds["update"] - seconds["step"]
-    return [UpdateRow("update of gamma, ResNet-18 at 95 %", 1e3 * extra, extra / (cases.EVERY * seconds["step"]))]
+    rows = []
+    for kind, what in (("lrt", "local reparameterisation"), ("point", "one theta")):
+        sides = {"step": steps.training_step(kind, 0.05), "update": steps.training_step(kind, 0.05, every=1)}
+        seconds = interleaved(sides, turns)
+        extra = seconds["update"] - seconds["step"]
+        share = extra / (steps.EVERY * seconds["step"])
+        rows.append(UpdateRow(f"update of gamma, ResNet-18 at 95 %, {what}", 1e3 * extra, share))
+    return rows
 
 
 def memory(turns: int, say: Say) -> list[MemoryRow]:
     """Peak memory of two training steps, each network in a process of its own. One turn is enough: `turns` is not used."""
     say("peak memory (a fresh process each)")
-    networks = {"dense": ("dense", 1.0), "deterministic": ("deterministic", 1.0)}
-    networks |= {f"sparse, {1 - d:.0%}": ("sparse", d) for d in DENSITIES}
-    return [MemoryRow(what, peak_memory(kind, density) / 2**20) for what, (kind, density) in networks.items()]
+    networks = {"dense VI": ("vi", 1.0), "deterministic": ("deterministic", 1.0)}
+    networks |= {f"local reparameterisation, {1 - d:.0%}": ("lrt", d) for d in DENSITIES}
+    networks |= {"one theta, 95%": ("point", 0.05), "IVON, 95%": ("ivon", 0.05)}
+    aims = {"one theta, 95%": 0.6, "IVON, 95%": 0.6}
+    return [
+        MemoryRow(what, peak_memory(kind, density) / 2**20, aims.get(what))
+        for what, (kind, density) in networks.items()
+    ]
 
 
 def scaling(turns: int, say: Say) -> list[ScalingRow]:
@@ -127,23 +146,18 @@ def _dense_formats(channels: int, shape: tuple[int, ...]) -> dict[str, cases.Wor
     }
 
 
-def _against_dense(what: str, seconds: dict[str, float], dense: tuple[str, ...]) -> RatioRow:
-    """Milliseconds, ratios, and the share of the limit density x dense that is reached."""
-    best = min(dense, key=lambda side: seconds[side])
-    ratios = {d: seconds[best] / seconds[f"{d}"] for d in DENSITIES}
-    by_density = {d: SparseTime(1e3 * seconds[f"{d}"], ratio, ratio * d) for d, ratio in ratios.items()}
-    return RatioRow(what, f"dense VI ({best})", 1e3 * seconds[best], by_density)
-
-
-Rows = list[RatioRow] | list[UpdateRow] | list[MemoryRow] | list[ScalingRow]
+Rows = list[RatioRow] | list[UpdateRow] | list[MemoryRow] | list[ScalingRow] | list[ProfileRow] | list[SmallRow]
 
 TABLES: dict[str, Callable[[int, Say], Rows]] = {  # by the field of `Benchmark`
-    "layers": layers,
-    "linear": linear,
+    "one_theta": one_theta,
     "step": step,
     "prediction": prediction,
+    "linear": linear,
+    "layers": layers,
     "update": update,
     "memory": memory,
+    "profile": profile,
+    "small": small,
     "scaling": scaling,
 }
 

@@ -25,15 +25,20 @@ from ssvi.training.records import dumps
     help="tables to measure",
     shell_complete=Completer(tuple(bench.TABLES), several=True),
 )
-@click.option("--turns", default=7, show_default=True, help="turns of each side; the median counts")
+@click.option("--profile", is_flag=True, help="where the time of a training step goes: the table `profile` alone")
+@click.option("--small", is_flag=True, help="small batches and busy machines: the table `small` alone")
+@click.option("--turns", default=5, show_default=True, help="turns of each side; the median counts")
 @click.option(
     "--threads", type=click.IntRange(1, MOST_THREADS), default=2, show_default=True, help="CPU threads of both sides"
 )
 @click.option("--json", "as_json", is_flag=True, help="for machines")
 @click.option("--write", type=click.Path(path_type=Path), help="also write the page to this file")
-def bench_command(only: str, turns: int, threads: int, as_json: bool, write: Path | None) -> None:
+def bench_command(
+    only: str, profile: bool, small: bool, turns: int, threads: int, as_json: bool, write: Path | None
+) -> None:
     """Measure speed and memory against dense VI and the deterministic network. Takes minutes; needs an idle machine."""
-    names = _names(only)
+    asked = [name for name, is_asked in (("profile", profile), ("small", small)) if is_asked]
+    names = _names(",".join(asked) or only)
     if turns < 1:
         raise click.BadParameter(f"{turns} must be at least 1", param_hint="--turns")
     torch.set_num_threads(threads)

@@ -43,6 +43,10 @@ COMMANDS = {
         "ssvi.cli.evaluate:ood_command",
         "Does the uncertainty of RUN show which images belong to none of its classes?",
     ),
+    "plot": (
+        "ssvi.cli.plot:plot_command",
+        "Draw a number of many RUNS against one of their settings, or against the epochs, with bands over the seeds.",
+    ),
     "predict": (
         "ssvi.cli.predict:predict_command",
         'What RUN says of image files, of all images in folders, or of the rows of a table; or "don\'t know".',
@@ -70,6 +74,10 @@ COMMANDS = {
     "tune": (
         "ssvi.cli.tune:tune_command",
         "Search the settings of each method with the same budget, and print the best as tables for the RECIPE.",
+    ),
+    "zoo": (
+        "ssvi.cli.zoo:zoo_command",
+        "List the networks that come with the package, with their quality on test images; or copy one of them.",
     ),
 }
 """Name: where the command is, as module:attribute, and the first line of its docstring."""

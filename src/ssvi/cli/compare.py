@@ -40,6 +40,10 @@ from ssvi.report import MOST, write_report
 @click.option("--methods", metavar="A,B,...", shell_complete=method_names, help=f"some of {', '.join(NAMES)} [all]")
 @click.option("--densities", metavar="A,B,...", help="for the methods that aim at a density [that of the recipe]")
 @click.option(
+    "--vary", multiple=True, metavar="FIELD=A,B,...",
+    help="train the methods that have this setting once for each value; several --vary make a grid",
+)  # fmt: skip
+@click.option(
     "--seeds", default="0,1,2", show_default=True, metavar="A,B,...", help="train everything once for each seed"
 )
 @click.option(
@@ -54,11 +58,13 @@ from ssvi.report import MOST, write_report
 @click.option("--json", "as_json", is_flag=True, help="print every number of every run as JSON, unrounded")
 @recipe_flags(without=SET_HERE)
 def compare_command(
-    recipe: str, methods: str | None, densities: str | None, seeds: str, out: str | None, jobs: int | None,
-    engine: str, address: str | None, cores: int | None, ram: int, data_dir: Path | None, samples: int | None,
-    write: Path | None, as_json: bool, **flags: Any,
+    recipe: str, methods: str | None, densities: str | None, vary: tuple[str, ...], seeds: str, out: str | None,
+    jobs: int | None, engine: str, address: str | None, cores: int | None, ram: int, data_dir: Path | None,
+    samples: int | None, write: Path | None, as_json: bool, **flags: Any,
 ) -> None:  # fmt: skip
     """Train a RECIPE by several methods, densities and seeds, and print the tables of the paper.
+
+    `--vary rate=0.1,0.3 --vary every=50,100` trains every combination of these settings; `ssvi plot` draws them.
 
     Each run has a folder in --out. Finished runs are not trained again, and interrupted ones go on; so after Ctrl-C,
     give the same command again. The report in --out shows the runs of the first seed side by side. The
@@ -67,11 +73,13 @@ def compare_command(
     folder, copies = places(out, Path("compare") / Path(recipe).stem)
     home = home_of(engine, address, cores, ram)
     jobs = jobs or home.capacity
+    variations = [comparison.parse_variation(text) for text in vary]
+    comparison.check_variations(variations, chosen_methods(methods))
     recipes = recipes_of(recipe, chosen_methods(methods), flags, jobs, cores)
     aims = None if densities is None else values_of("--densities", densities, float, "numbers such as 0.05,0.1")
     chosen = values_of("--seeds", seeds, int, "whole numbers such as 0,1,2")
     samples = samples or recipes[0].samples
-    runs = mirrored(comparison.plan(recipes, aims, chosen, folder), copies)
+    runs = mirrored(comparison.plan(recipes, aims, chosen, folder, variations), copies)
     failures = train_missing(runs, recipe, jobs, data_dir, home)
     evaluate_missing(runs, samples, jobs, data_dir, home)
     home.close()

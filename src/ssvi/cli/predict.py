@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import click
 from click.core import ParameterSource
 from rich.table import Table
 
+from ssvi import zoo
 from ssvi.cli.options import Number, level_option, max_error_option, open_run, run_argument, run_options
 from ssvi.cli.predict_table import predict_table
 from ssvi.cli.progress import bar
 from ssvi.cli.tables import grid, show
+from ssvi.cli.zoo import zoo_names
 from ssvi.evaluation import answer, threshold
 from ssvi.evaluation.decisions import Decision
 from ssvi.evaluation.thresholds import Threshold
@@ -22,7 +26,10 @@ from ssvi.training.records import without_defaults
 
 @click.command("predict")
 @run_argument
-@click.argument("files", nargs=-1, required=True, type=click.Path(path_type=Path))
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--model", shell_complete=zoo_names, help="in place of RUN: a network that comes with the package (`ssvi zoo`)"
+)
 @click.option(
     "--threshold",
     "limit",
@@ -38,7 +45,7 @@ from ssvi.training.records import without_defaults
 @run_options
 @click.pass_context
 def predict_command(
-    context: click.Context, run: Path, files: tuple[Path, ...], limit: float | None, out: Path | None,
+    context: click.Context, run: Path, files: tuple[Path, ...], model: str | None, limit: float | None, out: Path | None,
     max_error: float | None, level: float, samples: int, seed: int, data_dir: Path | None, threads: int | None,
     device: str, as_json: bool,
 ) -> None:  # fmt: skip
@@ -50,11 +57,17 @@ def predict_command(
     is wrong. The set of an image holds its true class with a probability of --level; it is empty where no class is
     probable enough.
 
+    `ssvi predict --model digits image.png` asks a network that comes with the package.
+
     Of a RUN on a table, FILES is one table with the columns of the training. A number has its mean, its standard deviation,
     an interval, and the share of the variance that comes from the model; --samples is by default that of the recipe.
     """
     if limit is not None and max_error is not None:
         raise click.UsageError("--threshold and --max-error: give one of them, not both")
+    if model is not None:
+        run, files = context.with_resource(_copy_of(model)), (run, *files)
+    if not files:
+        raise click.UsageError("Missing argument 'FILES...': the image files, or the table, that RUN is asked about")
     finished = open_run(run, data_dir, threads, device)
     if finished.table is not None:
         _refuse(context, "max_error", "images", "a table")
@@ -68,6 +81,13 @@ def predict_command(
         chosen = threshold(finished, samples, seed, bar, max_error=max_error, level=level)
     decisions = answer(finished, files, chosen.entropy, samples, seed, bar, set_threshold=chosen.set_threshold)
     show(_plain(chosen, decisions), as_json, lambda: _tables(chosen, decisions))
+
+
+@contextmanager
+def _copy_of(model: str) -> Iterator[Path]:
+    """A network of the zoo in a folder of its own: a threshold that is chosen is stored there, and not in the package."""
+    with TemporaryDirectory() as folder:
+        yield zoo.copy(model, Path(folder) / model)
 
 
 def _one(files: tuple[Path, ...]) -> Path:

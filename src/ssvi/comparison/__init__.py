@@ -20,6 +20,7 @@ from ssvi.comparison.tables import Table, tables
 from ssvi.comparison.trial_bars import TrialBars
 from ssvi.comparison.trials import Trial, best, evaluate_trial
 from ssvi.comparison.tuning import Tuning, gather, open_studies, recipe_tables
+from ssvi.comparison.variations import Variation, check_variations, parse_variation
 
 __all__ = [
     "Bars",
@@ -43,9 +44,11 @@ __all__ = [
     "TrialBars",
     "Tuning",
     "TuningError",
+    "Variation",
     "Workplace",
     "best",
     "check_runs",
+    "check_variations",
     "comparison_to_json",
     "default_storage",
     "evaluate_missing",
@@ -54,6 +57,7 @@ __all__ = [
     "gather",
     "load_optuna",
     "open_studies",
+    "parse_variation",
     "plan",
     "recipe_tables",
     "refuse_changes",

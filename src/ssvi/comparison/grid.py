@@ -9,6 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from ssvi.comparison.variations import Variation, Varied, folder_part, variants
 from ssvi.methods import about
 from ssvi.training.recipe import Recipe
 from ssvi.training.recipe_of_run import differences
@@ -25,6 +26,8 @@ class PlannedRun:
     density: float | None
     mirror: str = ""
     """The address that has a copy of its folder, or nothing."""
+    varied: Varied = ()
+    """The settings that the grid varies, as this run has them."""
 
     @property
     def name(self) -> str:
@@ -56,13 +59,16 @@ class PlannedRun:
 
 
 def plan(
-    recipes: Sequence[Recipe], densities: Sequence[float] | None, seeds: Sequence[int], out: Path
-) -> list[PlannedRun]:
-    """The runs of a grid, from one recipe per method: one run per seed and, if the method aims at a density, per density."""
+    recipes: Sequence[Recipe], densities: Sequence[float] | None, seeds: Sequence[int], out: Path,
+    variations: Sequence[Variation] = (),
+) -> list[PlannedRun]:  # fmt: skip
+    """The runs of a grid, from one recipe per method: one run per seed, per combination of the settings that are varied
+    and, if the method aims at a density, per density."""
     return [
-        _planned_run(with_whole_paths(recipe.replace(seed=seed)), density, out)
+        _planned_run(with_whole_paths(variant.replace(seed=seed)), density, varied, out)
         for recipe in recipes
         for density in _densities(recipe, densities)
+        for variant, varied in variants(recipe, variations)
         for seed in seeds
     ]
 
@@ -74,11 +80,11 @@ def _densities(recipe: Recipe, asked: Sequence[float] | None) -> Sequence[float 
     return [recipe.values["density"]] if asked is None else asked
 
 
-def _planned_run(recipe: Recipe, density: float | None, out: Path) -> PlannedRun:
-    if density is None:
-        return PlannedRun(recipe, out / f"{recipe.method}-seed{recipe.seed}", None)
-    recipe, density = recipe.replace(density=density), float(density)
-    return PlannedRun(recipe, out / f"{recipe.method}-{density!r}-seed{recipe.seed}", density)
+def _planned_run(recipe: Recipe, density: float | None, varied: Varied, out: Path) -> PlannedRun:
+    at = "" if density is None else f"-{float(density)!r}"
+    recipe = recipe if density is None else recipe.replace(density=density)
+    path = out / f"{recipe.method}{at}{folder_part(varied)}-seed{recipe.seed}"
+    return PlannedRun(recipe, path, None if density is None else float(density), varied=varied)
 
 
 def refuse_changes(runs: Sequence[PlannedRun]) -> None:

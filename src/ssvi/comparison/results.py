@@ -6,7 +6,7 @@ All numbers come from `evaluate_run`, so the same code computes them for every m
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from statistics import fmean
 from typing import Any
@@ -35,6 +35,8 @@ class Place:
     seed: int
     unit: str
     """What the method removes: "weight", "channel" or "none"."""
+    varied: dict[str, Any] = field(default_factory=dict)
+    """The settings that the grid varies, as this run has them."""
 
 
 @dataclass(frozen=True)
@@ -160,6 +162,7 @@ def _place(run: PlannedRun) -> Place:
         density=run.density,
         seed=recipe.seed,
         unit=about(recipe.method).unit,
+        varied=dict(run.varied),
     )
 
 

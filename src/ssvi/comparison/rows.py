@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, stdev
+from typing import Any
 
 from ssvi.comparison.results import EvaluatedRun, RunResult
+from ssvi.comparison.variations import Varied, in_words
 from ssvi.methods import about
 
 Value = Callable[[EvaluatedRun], float | None]
@@ -33,25 +35,27 @@ class RowSummary:
     failed: int
     mean: dict[str, float]
     std: dict[str, float | None]
+    varied: dict[str, Any]
 
 
 @dataclass(frozen=True)
 class Row:
-    """The runs of one method at one density, over the seeds."""
+    """The runs of one method at one density, with one value of each setting that is varied, over the seeds."""
 
     method: str
     density: float | None
     unit: str
     data: str
+    varied: Varied
     evaluated: tuple[EvaluatedRun, ...]
     failed: int
     """How many of its runs failed."""
 
     @property
     def label(self) -> str:
-        """The method, and the density where it aims at one."""
-        title = about(self.method).title
-        return title if self.density is None else f"{title}, density {self.density:g}"
+        """The method, the density where it aims at one, and the settings that are varied."""
+        density = "" if self.density is None else f", density {self.density:g}"
+        return f"{about(self.method).title}{density}{in_words(self.varied)}"
 
     @property
     def seeds(self) -> str:
@@ -76,19 +80,25 @@ class Row:
             failed=self.failed,
             mean={name: over.mean for name, over in spreads.items()},
             std={name: over.std for name, over in spreads.items()},
+            varied=dict(self.varied),
         )
+
+
+Shared = tuple[str, float | None, str, str, Varied]
+"""What the runs of a row have in common."""
 
 
 def rows(runs: Sequence[RunResult]) -> list[Row]:
     """The runs that differ in the seed alone, together."""
-    groups: dict[tuple[str, float | None, str, str], list[RunResult]] = {}
+    groups: dict[Shared, list[RunResult]] = {}
     for run in runs:
         place = run.place
-        groups.setdefault((place.method, place.density, place.unit, place.data), []).append(run)
+        shared = (place.method, place.density, place.unit, place.data, tuple(place.varied.items()))
+        groups.setdefault(shared, []).append(run)
     return [_row(shared, group) for shared, group in groups.items()]
 
 
-def _row(shared: tuple[str, float | None, str, str], group: Sequence[RunResult]) -> Row:
+def _row(shared: Shared, group: Sequence[RunResult]) -> Row:
     evaluated = tuple(run for run in group if isinstance(run, EvaluatedRun))
     return Row(*shared, evaluated, len(group) - len(evaluated))
 

@@ -12,8 +12,6 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from ssvi.kernels.native import select
-
 Criterion = Callable[[Tensor], Tensor]
 """dl/dtheta of a layer, dense -> score of each position; large scores come in. (May overwrite its argument.)"""
 
@@ -85,21 +83,14 @@ def resolve(addition: str | Criterion, mc_steps: int) -> Addition:
 
 @dataclass(frozen=True)
 class AdditionScores:
-    """All that an update needs of d scores: those of the s live weights, and the k best of the absent ones."""
+    """All that an update needs of d scores: those of the s live weights, and the best of the absent ones.
+
+    Those are the k best, or what a structure asks for.
+    """
 
     live_score: Tensor
     absent_index: Tensor
     """Flat positions, increasing."""
     absent_score: Tensor
-
-
-def top_k(score: Tensor, k: int) -> Tensor:
-    """The positions of the k largest scores, increasing; of equal scores the lower position wins."""
-    if select.can_top_k(score):
-        return select.top_k(score, k)
-    if k == 0:
-        return torch.empty(0, dtype=torch.long, device=score.device)
-    smallest = torch.topk(score, k, sorted=True).values[-1]
-    above = (score > smallest).nonzero().flatten()
-    equal = (score == smallest).nonzero().flatten()[: k - above.numel()]
-    return torch.cat([above, equal]).sort().values
+    k: int
+    """The number of weights that the update moves."""

@@ -30,9 +30,9 @@ class Collecting:
 
 
 def count_moves(rate: float, posterior: SparsePosterior, ages: LayerAges | None) -> int:
-    """k = floor(r_t s), but at most the number of absent weights, and of those whose grace period is over."""
+    """k = floor(r_t s), but at most the number of absent weights, and of those whose grace period is over; whole blocks."""
     removable = posterior.s if ages is None else int(ages.removable.sum())
-    return min(math.floor(rate * posterior.s), posterior.d - posterior.s, removable)
+    return posterior.units.whole(min(math.floor(rate * posterior.s), posterior.d - posterior.s, removable))
 
 
 class Collection:

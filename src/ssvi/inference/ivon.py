@@ -26,13 +26,15 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
-from ssvi.inference import distributed
+from ssvi import kernels
 from ssvi.inference.argument_checks import check_number_or_schedule
 from ssvi.inference.ivon_checks import check_numbers, refuse_scaler, refuse_sharded, trainable
-from ssvi.inference.ivon_settings import H_STEP, keep_precision, parameter_groups, plain_step, positive_at, start_of_h
+from ssvi.inference.ivon_draws import Draws
+from ssvi.inference.ivon_settings import keep_precision, parameter_groups, plain_step, positive_at, start_of_h
 from ssvi.inference.loss import check_train_size
 from ssvi.inference.watch import BY_IVON, TrainingWatch
-from ssvi.nn.posterior import SparseGaussian
+from ssvi.kernels.ivon import Evidence, Layer, Rates
+from ssvi.nn.posterior import GAIN, SparseGaussian
 from ssvi.nn.sparse import SparsePosterior
 from ssvi.schedules import Schedule, resolve
 
@@ -87,7 +89,7 @@ class IVON(Optimizer):
             rates={"lr": lr, "rest_lr": rest_lr}, shares={"rest_momentum": rest_momentum}, betas=betas,
         )  # fmt: skip
         self._posteriors = trainable(bnn)
-        self._h0, self._h_hat, self._samples = dict[nn.Parameter, float](), dict[nn.Parameter, Tensor](), 0
+        self._h0, self._draws, self._samples = dict[nn.Parameter, float](), Draws(self._layer), 0
         natural = {"kind": "mu", "lr": lr, "betas": betas, "clip_radius": clip_radius, "step": 0}
         plain = {"kind": "rest", "lr": rest_lr, "momentum": rest_momentum}
         super().__init__(parameter_groups(bnn, natural, plain, groups or {}), {"lr": lr})
@@ -103,7 +105,10 @@ class IVON(Optimizer):
     @property
     def temperature(self) -> float:
         """That of the coming step."""
-        return positive_at(self._temperature, self.param_groups[0]["step"], "temperature")
+        return self._temperature_in(0)
+
+    def _temperature_in(self, steps: int) -> float:
+        return positive_at(self._temperature, self.param_groups[0]["step"] + steps, "temperature")
 
     def sigma(self, posterior: SparseGaussian) -> Tensor:
         """1 / sqrt(lambda (h + delta)) of the live weights."""
@@ -126,27 +131,20 @@ class IVON(Optimizer):
         refuse_sharded(self._posteriors.values())
         before = {posterior: posterior.pinned for posterior in self._posteriors.values() if not posterior.pins_at_mean}
         try:
-            for posterior in before:
-                posterior.pinned = self._draw(posterior)
+            self._draws.pin([*before], self.train_size / self.temperature)
             yield
             self._samples += 1  # not if the block raises: its gradients are none
         finally:
             for posterior, pinned in before.items():
                 posterior.pinned = pinned
 
-    def _draw(self, posterior: SparseGaussian) -> Tensor:
-        """theta = mu + sigma eps. Its gradient g adds g eps / sigma to h_hat, in each process before g is averaged."""
-        mu, sigma = posterior.mu, self.sigma(posterior)
-        eps = torch.randn_like(sigma)
-
-        def estimate_curvature(gradient: Tensor) -> None:
-            h_hat = gradient.to(eps.dtype) * eps / sigma
-            self._h_hat[mu] = self._h_hat[mu] + h_hat if mu in self._h_hat else h_hat
-
-        theta: Tensor = mu + (sigma * eps).to(mu.dtype)
-        if theta.requires_grad:
-            theta.register_hook(estimate_curvature)
-        return theta
+    def _layer(self, posterior: SparseGaussian) -> Layer:
+        mu, rho = (
+            posterior.mu,
+            posterior.rho if posterior.sigma_map == "exp" else None,
+        )  # the kernels know this map alone
+        state, delta = self.state[mu], self._delta(posterior)
+        return Layer(mu, state["g"], state["h"], state["excess"], rho, posterior.sigma_init, GAIN, delta)
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
@@ -156,16 +154,8 @@ class IVON(Optimizer):
         if closure is not None:
             with torch.enable_grad(), self.sampled():
                 loss = closure()
-        curvatures = {mu: self._h_hat[mu] / max(1, self._samples) for mu in self._posteriors if mu in self._h_hat}
-        self._h_hat = dict(zip(curvatures, distributed.means([*curvatures.values()]), strict=True))
-        for group in self.param_groups:
-            parameters = [parameter for parameter in group["params"] if parameter.grad is not None]
-            if group["kind"] == "mu":
-                group["step"] += 1
-                for mu in parameters:
-                    self._natural_step(mu, group)
-            else:
-                plain_step(self, parameters, group, max(1, self._samples))
+        self._natural_step()
+        plain_step(self, max(1, self._samples))
         self.zero_grad()
         self._watch.step()
         return loss
@@ -173,27 +163,32 @@ class IVON(Optimizer):
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients since the last step, and the estimates of the curvature that came with them."""
         super().zero_grad(set_to_none)
-        self._h_hat, self._samples = {}, 0
+        self._draws.forget()
+        self._samples = 0
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go on from a saved state. g and h keep their precision; torch would give them that of mu."""
         super().load_state_dict(state_dict)
         keep_precision(self, state_dict)
 
-    def _natural_step(self, mu: nn.Parameter, group: dict[str, Any]) -> None:
-        """The formulas of the module, for one layer."""
-        posterior = self._posteriors[mu]
-        (b1, b2), g, h = group["betas"], self.state[mu]["g"], self.state[mu]["h"]
-        delta, count = self._delta(posterior), max(1, self._samples)
-        assert mu.grad is not None
-        g.lerp_(mu.grad.to(g.dtype) / count, 1 - b1)
-        if (h_hat := self._h_hat.get(mu)) is not None:
-            h.add_((1 - b2) * (h_hat - h) + 0.5 * (1 - b2) ** 2 * (h - h_hat) ** 2 / (h + delta))
-        start = b2 ** group["step"] * self.state[mu]["excess"]
-        divisor = torch.maximum(h - start, h.clamp_max(H_STEP)) + delta
-        direction = (g / (1 - b1 ** group["step"]) + delta * mu) / divisor
-        mu.sub_(direction.clamp(-group["clip_radius"], group["clip_radius"]).to(mu.dtype), alpha=group["lr"])
-        self._write_sigma(posterior)
+    def _natural_step(self) -> None:
+        """The formulas of the module, for all layers with a gradient. Then sigma is that of the coming step."""
+        lambda_ = self.train_size / self._temperature_in(1)  # an error before anything has changed
+        h_hats, rates, evidence = self._draws.estimates(self.train_size / self.temperature), [], []
+        posteriors: list[SparseGaussian] = []
+        for group in self.param_groups:
+            if group["kind"] == "mu":
+                group["step"] += 1
+                given = [mu for mu in group["params"] if mu.grad is not None]
+                posteriors += [self._posteriors[mu] for mu in given]
+                b1, b2 = group["betas"]
+                rates += [Rates(group["lr"], b1, b2, group["clip_radius"], group["step"])] * len(given)
+                evidence += [Evidence(mu.grad, h_hats.get(mu), max(1, self._samples)) for mu in given]
+        layers = [self._layer(posterior) for posterior in posteriors]
+        kernels.ivon_module(layers).step(layers, rates, evidence, lambda_)
+        for posterior, layer in zip(posteriors, layers, strict=True):
+            if layer.rho is None:
+                self._write_sigma(posterior)
 
     @torch.no_grad()
     def start_fresh(self, posterior: SparsePosterior, fresh: Tensor) -> None:

@@ -5,21 +5,20 @@ mu of each layer moves by natural gradients, and everything else by SGD beside t
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from ssvi.kernels.ivon import H_STEP
 from ssvi.nn.conversion_rules import matching
 from ssvi.nn.layers import gaussians
 from ssvi.schedules import Schedule
 
 H_START = 0.1
 """The least start of h that is taken from sigma: below it the first steps would be too long."""
-H_STEP = 2.0
-"""Where the h by which a step divides starts at most: with more, steps would be too short where sigma starts small."""
 LEAST_MEMORY = 50
 """The fewest steps over which the curvature is averaged: one step sees it with much noise."""
 
@@ -51,13 +50,23 @@ def positive_at(schedule: Schedule, step: int, name: str) -> float:
     return value
 
 
-def plain_step(optimizer: Optimizer, parameters: Iterable[nn.Parameter], group: Group, samples: int) -> None:
-    """SGD with momentum, as torch's, by gradients that are sums over so many samples of theta."""
-    for parameter in parameters:
-        assert parameter.grad is not None
-        velocity = optimizer.state[parameter].setdefault("momentum_buffer", torch.zeros_like(parameter))
-        velocity.mul_(group["momentum"]).add_(parameter.grad, alpha=1 / samples)
-        parameter.sub_(velocity, alpha=group["lr"])
+def plain_step(optimizer: Optimizer, samples: int) -> None:
+    """SGD with momentum for the rest, as torch's, by gradients that are sums over so many samples of theta."""
+    for group in optimizer.param_groups:
+        if group["kind"] == "rest":
+            parameters = [parameter for parameter in group["params"] if parameter.grad is not None]
+            velocities = [_velocity(optimizer, parameter) for parameter in parameters]
+            torch._foreach_mul_(velocities, group["momentum"])
+            torch._foreach_add_(velocities, [parameter.grad for parameter in parameters], alpha=1 / samples)
+            torch._foreach_sub_(parameters, velocities, alpha=group["lr"])
+
+
+def _velocity(optimizer: Optimizer, parameter: nn.Parameter) -> Tensor:
+    state = optimizer.state[parameter]
+    if "momentum_buffer" not in state:
+        state["momentum_buffer"] = torch.zeros_like(parameter)
+    velocity: Tensor = state["momentum_buffer"]
+    return velocity
 
 
 def keep_precision(optimizer: Optimizer, saved: Mapping[str, Any]) -> None:

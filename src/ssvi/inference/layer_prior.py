@@ -10,7 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ssvi.inference.addition import top_k
+from ssvi.structures.selection import top_k
 
 
 @dataclass

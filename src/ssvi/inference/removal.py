@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from ssvi import criteria
-from ssvi.inference.addition import top_k
 from ssvi.nn.sharded import whole
 from ssvi.nn.sparse import SparsePosterior
 
@@ -39,13 +38,13 @@ def resolve(removal: str | criteria.Criterion) -> Removal:
 
 
 def staying(name: str, posterior: SparsePosterior, removal: Removal, removable: Tensor, k: int) -> Tensor:
-    """Which of the s live weights stay, (s,) of bool: all but the k removable ones with the smallest score."""
+    """Which of the s live weights stay, (s,) of bool: all but the k removable ones with the smallest score.
+
+    With blocks these are whole blocks, by the sums of their scores.
+    """
     score = removal(posterior)
     _check_scores(name, score, posterior.s)
-    places = removable.nonzero().flatten()
-    stays = ~removable
-    stays[places[top_k(score[places], places.numel() - k)]] = True
-    return stays
+    return posterior.units.staying(posterior.index.long(), score, removable, k)
 
 
 def _check_scores(name: str, score: Tensor, s: int) -> None:

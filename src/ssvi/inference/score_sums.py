@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from ssvi.inference.addition import Addition, AdditionScores, top_k
+from ssvi.inference.addition import Addition, AdditionScores
 from ssvi.nn.sparse import SparsePosterior
 
 
@@ -56,8 +56,8 @@ class AllSums(ScoreSums):
         assert self.total is not None
         score, index = self.addition.score(self.total, self.batches), self.posterior.index.long()
         live = score[index]
-        best = top_k(score.index_fill(0, index, -torch.inf), k)
-        return AdditionScores(live, best, score[best])
+        best = self.posterior.units.best_absent(score, index, k)
+        return AdditionScores(live, best, score[best], k)
 
     def state_dict(self) -> dict[str, Any]:
         """The number of batches, and the sums of all positions."""
@@ -95,8 +95,8 @@ class CandidateSums(ScoreSums):
             terms[:, self.index] = known
         self.batches += 1
         live = self.posterior.index.long()
-        score = self.addition.score(terms, self.batches).index_fill(0, live, -torch.inf)
-        self.index = torch.cat([live, top_k(score, self.count)])
+        score = self.addition.score(terms, self.batches)
+        self.index = torch.cat([live, self.posterior.units.best_absent(score, live, self.count)])
         self.sums = terms[:, self.index]
         others = max(1, terms.shape[1] - self.index.numel())
         self.rest = (terms.sum(1, dtype=torch.double) - self.sums.sum(1, dtype=torch.double)) / others
@@ -105,8 +105,8 @@ class CandidateSums(ScoreSums):
         """The scores of the live weights, and of the k best candidates."""
         assert self.sums is not None
         score, s = self.addition.score(self.sums, self.batches), self.posterior.s
-        best = s + top_k(score[s:], k)
-        return AdditionScores(score[:s], self.index[best], score[best])
+        best = s + self.posterior.units.best_candidates(self.index[s:], score[s:], k)
+        return AdditionScores(score[:s], self.index[best], score[best], k)
 
     def state_dict(self) -> dict[str, Any]:
         """The number of batches, and the sums that are kept."""

@@ -14,7 +14,7 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 from ssvi.inference import distributed
-from ssvi.inference.addition import AdditionScores, top_k
+from ssvi.inference.addition import AdditionScores
 from ssvi.inference.ages import LayerAges
 from ssvi.inference.averages import follow
 from ssvi.inference.moments import Follower, StartsFresh, followers
@@ -97,8 +97,8 @@ def plan_layer(
     With `ages`, weights within their grace period stay.
     """
     removable = torch.ones_like(posterior.index, dtype=torch.bool) if ages is None else ages.removable
-    stays = staying(name, posterior, removal, removable, k=scores.absent_index.numel())
-    index = _new_support(posterior.index.long(), stays, scores)
+    stays = staying(name, posterior, removal, removable, k=scores.k)
+    index = _new_support(posterior, stays, scores)
     distributed.from_first_(index)  # criteria may be random, so one process decides for all
     kept = torch.isin(posterior.index.long(), index)
     sigma = resolve_fresh_sigma(fresh_sigma, posterior, kept)
@@ -106,12 +106,13 @@ def plan_layer(
     return LayerPlan(posterior, index, sigma, following, optimizers, averages)
 
 
-def _new_support(index: Tensor, stays: Tensor, scores: AdditionScores) -> Tensor:
+def _new_support(posterior: SparsePosterior, stays: Tensor, scores: AdditionScores) -> Tensor:
     """Addition: the weights that stay, and the best k of all other positions, those just removed among them."""
+    index = posterior.index.long()
     others = torch.cat([index[~stays], scores.absent_index])
     candidates, order = others.sort()  # so that ties go to the lower position
     score = torch.cat([scores.live_score[~stays], scores.absent_score])[order]
-    best = candidates[top_k(score, scores.absent_index.numel())]
+    best = posterior.units.winners(index[stays], candidates, score, scores.k)
     return torch.cat([index[stays], best]).sort().values
 
 

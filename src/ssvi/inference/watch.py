@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import sys
 import warnings
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -74,18 +75,21 @@ class TrainingWatch:
     def __init__(self, bnn: nn.Module, remedies: Remedies, *, has_gaussian_prior: bool = True) -> None:
         self._bnn, self._remedies = bnn, remedies
         self._posteriors = gaussians(bnn) if any(layers(bnn)) else {}
-        self._reached = {name: _at_bounds(posterior) for name, posterior in self._posteriors.items()}
+        self._extremes = _extremes(self._posteriors)
         self._may_collapse = has_gaussian_prior and bool(self._posteriors) and _collapsed(self._posteriors) is None
         self._calls = 0
         self._told: set[str] = set()
 
     @torch.no_grad()
     def step(self) -> None:
-        """Count a call. Bounds are noted at every call, without waiting for the device, and told at the next look."""
+        """Count a call. The extremes of rho are noted at every call, without waiting for the device; a look compares them
+        with the bounds."""
         self._calls += 1
-        for name, posterior in self._posteriors.items():
-            now = _at_bounds(posterior)
-            self._reached[name] = self._reached[name].to(now.device) | now
+        least, most = _extremes(self._posteriors)
+        if least:  # a network of gates alone has none
+            torch._foreach_minimum_(least, _on_devices_of(least, self._extremes[0]))
+            torch._foreach_maximum_(most, _on_devices_of(most, self._extremes[1]))
+        self._extremes = least, most
         regular = self._calls % EVERY == 0
         if regular or (self._calls < EVERY and self._calls.bit_count() == 1):
             self._look(for_collapse=regular and self._may_collapse)
@@ -96,9 +100,9 @@ class TrainingWatch:
         if broken is not None:
             self._tell("divergence", f"training has diverged: {broken}", DivergenceWarning)
             return  # nothing else that could be said of NaN would help
-        for name, reached in self._reached.items():
-            if reached.any():
-                self._tell("bound", f"{_bound(name, self._posteriors[name], reached)} {self._remedies.bound}")
+        for (name, posterior), least, most in zip(self._posteriors.items(), *self._extremes, strict=True):
+            if (bound := _bound(name, posterior, least, most)) is not None:
+                self._tell("bound", f"{bound} {self._remedies.bound}")
         collapse = _collapsed(self._posteriors) if for_collapse else None
         if collapse is not None:
             self._tell("collapse", f"{collapse} {self._remedies.collapse}")
@@ -121,16 +125,23 @@ def not_finite(net: nn.Module) -> str | None:
     return None
 
 
-def _at_bounds(posterior: SparseGaussian) -> Tensor:
-    """Whether some sigma is at the lower bound, and whether some is at the upper one."""
+def _extremes(posteriors: Mapping[str, SparseGaussian]) -> tuple[list[Tensor], list[Tensor]]:
+    """The least and the largest rho of each, by one operator: this is asked in every step of training."""
+    pairs = [torch.aminmax(whole(posterior.rho.detach())) for posterior in posteriors.values()]
+    return [least for least, _ in pairs], [most for _, most in pairs]
+
+
+def _on_devices_of(now: Sequence[Tensor], before: Sequence[Tensor]) -> list[Tensor]:
+    """What was noted before, where the network is now."""
+    return [value.to(other.device) for value, other in zip(before, now, strict=True)]
+
+
+def _bound(name: str, posterior: SparseGaussian, least: Tensor, most: Tensor) -> str | None:
+    """Which sigma is held where, if these are the extremes of rho."""
     low, high = posterior.rho_range
-    least, most = whole(posterior.rho.detach()).aminmax()
-    return torch.stack([least <= low, most >= high])
-
-
-def _bound(name: str, posterior: SparseGaussian, reached: Tensor) -> str:
-    """Which sigma is held where."""
-    side = int(reached[1])
+    side = int(most >= high)
+    if not (side or least <= low):
+        return None
     value = posterior.sigma_of(posterior.rho_range[side]).item()
     return (
         f"layer {name!r}: sigma has reached its {('lower', 'upper')[side]} bound {value:.2g} and is held there "

@@ -10,19 +10,21 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from types import ModuleType
 
 import torch
 from torch import Tensor, nn
 
-from ssvi.kernels import dense, native
+from ssvi.kernels import dense, ivon, native
 from ssvi.kernels.dense import moments
 from ssvi.kernels.geometry import Geometry
+from ssvi.kernels.gpu import ivon as gpu_ivon
 from ssvi.kernels.native import batchnorm
+from ssvi.kernels.native import ivon as native_ivon
 
-__all__ = ["available", "batch_norm", "chosen", "draw", "fixed", "moments", "use"]
+__all__ = ["available", "batch_norm", "chosen", "draw", "fixed", "ivon_module", "moments", "use"]
 
 _NAMES = ("auto", "dense", "native")
 _choice = "auto"
@@ -121,3 +123,12 @@ def batch_norm(norm: nn.BatchNorm2d, x: Tensor, *, residual: Tensor | None = Non
     module = batchnorm if _choice != "dense" and batchnorm.supports(norm, x) else dense
     y: Tensor = module.batch_norm(norm, x, residual=residual, relu=relu)
     return y
+
+
+def ivon_module(layers: Sequence[ivon.Layer]) -> ModuleType:
+    """Who makes the update of IVON for these layers: a module with the functions `draw`, `curvature` and `step`."""
+    if _choice == "dense":
+        return ivon
+    if native_ivon.supports(layers):
+        return native_ivon
+    return gpu_ivon if gpu_ivon.supports(layers) else ivon

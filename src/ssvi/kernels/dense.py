@@ -11,12 +11,14 @@ with mu = sigma = 0 at every position that is not in `index`.
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
+from ssvi.kernels import lean
 from ssvi.kernels.geometry import Geometry
 
 VARIANCE_FLOOR = 1e-30
@@ -32,6 +34,8 @@ def scatter(values: Tensor, index: Tensor, geometry: Geometry) -> Tensor:
 
 def fixed(x: Tensor, theta: Tensor, index: Tensor, geometry: Geometry, bias: Tensor | None = None) -> Tensor:
     """y = theta * x + bias for one theta, shared by the whole batch."""
+    if lean.serves():
+        return lean.fixed(x, theta, index, geometry, bias)
     return geometry.apply(x, scatter(theta, index, geometry), bias)
 
 
@@ -40,10 +44,14 @@ def moments(
 ) -> tuple[Tensor, Tensor]:
     """E[y] and Var[y] for theta ~ N(mu, sigma2), independent for every example and position."""
     mean = fixed(x, mu, index, geometry, bias)
-    with torch.autocast(x.device.type, enabled=False):  # x^2 and sigma^2 leave the range of half precision
+    with _without_autocast(x):  # x^2 and sigma^2 leave the range of half precision
         wide = torch.promote_types(torch.promote_types(x.dtype, sigma2.dtype), torch.float32)
         x, sigma2 = x.to(wide), sigma2.to(wide)
         return mean, fixed(x * x, sigma2, index, geometry)
+
+
+def _without_autocast(x: Tensor) -> AbstractContextManager[Any]:
+    return nullcontext() if x.is_meta else torch.autocast(x.device.type, enabled=False)  # "meta" has no autocast
 
 
 def draw(

@@ -41,6 +41,8 @@ class Geometry:
     dilation: tuple[int, ...] = ()
     groups: int = 1
     output_padding: tuple[int, ...] | None = None
+    block: int = 1
+    """So many neighbouring outputs have the same live inputs and taps: a kernel may use that, and need not."""
 
     @property
     def d(self) -> int:
@@ -69,6 +71,15 @@ class Geometry:
             return _CONV_TRANSPOSE[self.ndim](x, weight, bias, *sizes)
         return _CONV[self.ndim](x, weight, bias, self.stride, self.padding, self.dilation, self.groups)
 
+    def input_gradient(self, x: Tensor, weight: Tensor, grad_y: Tensor) -> Tensor:
+        """dl/dx of `apply`. Only the shape of x counts, which has a batch dimension if the layer is a convolution."""
+        if self.ndim == 0:
+            return grad_y @ weight
+        transposed, added = self.output_padding is not None, self.output_padding or (0,)
+        sizes = (self.stride, self.padding, self.dilation, transposed, added, self.groups)
+        result: Tensor = torch.ops.aten.convolution_backward(grad_y, x, weight, None, *sizes, (True, False, False))[0]
+        return result
+
     def weight_gradient(self, x: Tensor, grad_y: Tensor) -> Tensor:
         """dl/dweight of `apply`, dense, from x and dl/dy alone."""
         if self.ndim == 0:
@@ -77,10 +88,14 @@ class Geometry:
             x, grad_y = x.unsqueeze(0), grad_y.unsqueeze(0)
         if self.output_padding is not None:  # y is the input of the convolution, x its output
             x, grad_y = grad_y, x
-        with torch.no_grad():
-            return _CONV_WEIGHT_GRAD[self.ndim](
-                x, self.shape, grad_y, self.stride, self.padding, self.dilation, self.groups
-            )
+        sizes = (self.stride, self.padding, self.dilation, self.groups)
+        return _CONV_WEIGHT_GRAD[self.ndim](x, self.shape, grad_y, *sizes)
+
+    def bias_gradient(self, grad_y: Tensor) -> Tensor:
+        """dl/dbias of `apply` for a batch."""
+        if self.ndim == 0:
+            return grad_y.reshape(-1, self.shape[0]).sum(0)
+        return grad_y.sum([0, *range(2, grad_y.dim())])
 
 
 class Convolution(NamedTuple):

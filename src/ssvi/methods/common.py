@@ -83,6 +83,7 @@ def at_density(job: Job[Any], gaussian: Callable[..., nn.Module]) -> nn.Module:
     settings, net = job.settings, job.fresh()
     where = {
         "keep_dense": dense_names(settings, net), "allocation": settings.allocation, "support": settings.support,
+        "structure": settings.structure,
     }  # fmt: skip
     return gaussian(settings, net, settings.density, **where)
 

@@ -5,20 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ssvi import allocation, criteria
+from ssvi import allocation, criteria, structures
 from ssvi.inference import addition
 from ssvi.inference.subspace import Subspace
-from ssvi.methods.settings import (
-    Rule,
-    Settings,
-    at_least,
-    default_of,
-    one_of,
-    setting,
-    share,
-    whole,
-    word_or_positive,
-)
+from ssvi.methods.settings import Rule, Settings, at_least, default_of, one_of, setting, share, whole, word_or_positive
 from ssvi.nn.convert import to_bnn
 from ssvi.nn.posterior import SIGMA_MAPS
 from ssvi.nn.starts import FAN_IN, NET
@@ -92,6 +82,11 @@ class Allocation(Settings):
         default_of(to_bnn, "support"),
         "random or, for pretrained weights, magnitude: which of them live at the start",
         one_of((RANDOM, MAGNITUDE)),
+    )
+    structure: str = setting(
+        structures.NONE,
+        "none, block:B (B outputs live together) or N:M (N of every M inputs; density is N / M)",
+        Rule(structures.is_known, "none, block:B or N:M with whole numbers, such as block:16 or 2:4"),
     )
 
 

@@ -17,7 +17,6 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from ssvi.allocation import same_density
-from ssvi.inference.addition import top_k
 from ssvi.inference.moments import moments_per_weight
 from ssvi.math import gaussian
 from ssvi.methods import common, searches
@@ -28,6 +27,7 @@ from ssvi.methods.settings import default_of, one_of, setting
 from ssvi.nn.conversion_rules import matching
 from ssvi.nn.layers import posterior_uses, posteriors
 from ssvi.nn.posterior import SparseGaussian
+from ssvi.structures.selection import top_k
 
 
 @torch.no_grad()

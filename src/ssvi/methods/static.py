@@ -30,7 +30,7 @@ def network(job: Job[Settings]) -> nn.Module:
     return to_bnn(
         net, settings.density, keep_dense=common.dense_names(settings, net), skip=settings.skip,
         allocation=settings.allocation, support=settings.support, mu_init=word_or_number(settings.mu_init),
-        point=True,
+        structure=settings.structure, point=True,
     )  # fmt: skip
 
 

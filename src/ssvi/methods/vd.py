@@ -23,7 +23,6 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from ssvi.inference.addition import top_k
 from ssvi.math.log_uniform import CLIP, normal_kl
 from ssvi.methods import common
 from ssvi.methods.base import About
@@ -34,6 +33,7 @@ from ssvi.methods.settings import default_of, setting
 from ssvi.methods.snr_prune import checked_dense_names, sparse_gaussians
 from ssvi.nn.layers import gaussians
 from ssvi.nn.posterior import SparseGaussian
+from ssvi.structures.selection import top_k
 
 
 def log_alpha(posterior: SparseGaussian) -> Tensor:

@@ -3,21 +3,22 @@
 from __future__ import annotations
 
 import copy
-import math
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from ssvi import allocation as allocations
+from ssvi import structures
 from ssvi.nn.bayes_layer import become_bayesian
 from ssvi.nn.classes import bayesian_class
 from ssvi.nn.conversion_rules import NORMALISATION, REASON, Choice, choose
 from ssvi.nn.conversion_warning import warn_if_little_is_bayesian
 from ssvi.nn.followers import followed_by_normalisation
 from ssvi.nn.layout import keep_padding_row
+from ssvi.nn.live_counts import Live, live_counts, resolve_density
 from ssvi.nn.posterior import SIGMA_MAPS, SparseGaussian, SparsePoint
 from ssvi.nn.sparse import SparsePosterior
 from ssvi.nn.starts import FAN_IN, NET, Starts
@@ -31,13 +32,14 @@ Net = TypeVar("Net", bound=nn.Module)
 
 def to_bnn(
     net: Net,
-    density: float,
+    density: float | None = None,
     *,
     keep_dense: Sequence[str] = (),
     skip: Sequence[str] = (),
     layers: Mapping[type[nn.Module], Sequence[str]] | None = None,
     allocation: str | allocations.Allocation = "uniform",
     support: str | Mapping[str, Tensor] = RANDOM,
+    structure: str | structures.Structure | None = None,
     prior_sigma: str | float = FAN_IN,
     sigma_init: str | float = FAN_IN,
     mu_init: str | float = FAN_IN,
@@ -54,13 +56,15 @@ def to_bnn(
 
     Args:
         net: any module. What cannot be converted stays as it is and works as it did.
-        density: live weights / all weights of the sparse layers, in (0, 1].
+        density: live weights / all weights of the sparse layers, in (0, 1]. A structure "N:M" has the density N / M.
         keep_dense: names or shell patterns of layers that are Bayesian at density 1 (the paper: the first convolution).
         skip: names or shell patterns of layers that stay deterministic.
         layers: your own layers, {MyLayer: ("weight", "gate")}: the names of the parameters that become random, by class.
         allocation: "uniform", "erk" or a function (shapes, density) -> live weights per layer.
         support: which weights live at the start. "random"; for a trained network "magnitude", its largest ones, or a number
             for each weight by the name of its parameter, of which the largest live (`ssvi.curvature_importance`).
+        structure: what lives together. "block:16", or `ssvi.structures.Blocks(16)`: 16 neighbouring outputs at one input;
+            a layer has the nearest number of whole blocks. "2:4", or `NM(2, 4)`: 2 of every 4 inputs (docs/structure.md).
         prior_sigma: the prior is N(0, prior_sigma^2) on each weight. "fan-in": what the live weights per output ask for.
         sigma_init: every sigma starts here. "fan-in": a share of the size that weights of this fan-in have.
         mu_init: "fan-in" starts mu at the network's own weights, larger by sqrt(d / s) in sparse layers that no
@@ -70,7 +74,9 @@ def to_bnn(
         point: a point posterior in place of the Gaussian: the weights are sparse and not random (RigL, SET, static).
         seed: of the random support (and fresh mu); None takes torch's global generator.
     """
-    _check(density, sigma_map)
+    _check(sigma_map)
+    kind_of_support = structures.resolve(structure)
+    density = resolve_density(density, kind_of_support)
     generator = torch.default_generator if seed is None else torch.Generator().manual_seed(seed)
     bnn = _copy(net)
     chosen = supports(bnn, support, generator)
@@ -78,23 +84,23 @@ def to_bnn(
     starts = Starts(prior_sigma, sigma_init, NET if keeps_weights else mu_init)
     choice = choose(bnn, keep_dense, skip, layers or {})
     warn_if_little_is_bayesian(bnn, choice)
-    counts = _counts(choice, density, allocations.resolve(allocation))
+    lives = live_counts(choice, density, allocation, kind_of_support)
     kind = None if point else sigma_map
-    _convert(choice, counts, followed_by_normalisation(bnn), partial(_posterior, starts, kind, chosen))
+    _convert(choice, lives, followed_by_normalisation(bnn), partial(_posterior, starts, kind, chosen))
     return bnn
 
 
 def _convert(
     choice: Choice,
-    counts: dict[nn.Parameter, int],
+    lives: dict[nn.Parameter, Live],
     normalised: set[nn.Module],
-    make: Callable[[nn.Parameter, list[Use], int, bool], SparsePosterior],
+    make: Callable[[nn.Parameter, list[Use], Live, bool], SparsePosterior],
 ) -> None:
     """Give the uses of each weight one posterior, and the other layers the reason why they stay as they are."""
     posteriors: dict[nn.Module, dict[str, SparsePosterior]] = {}
     kinds = {use.layer: use.kind for uses in choice.weights.values() for use in uses}
     for weight, uses in choice.weights.items():
-        posterior = make(weight, uses, counts[weight], all(u.layer in normalised or u.kind.scale_free for u in uses))
+        posterior = make(weight, uses, lives[weight], all(u.layer in normalised or u.kind.scale_free for u in uses))
         for use in uses:
             keep_padding_row(use.layer, use.kind.layout, weight)
             posteriors.setdefault(use.layer, {})[use.parameter] = posterior
@@ -110,18 +116,19 @@ def _posterior(
     supports: Supports,
     weight: nn.Parameter,
     uses: list[Use],
-    s: int,
+    live: Live,
     normalised: bool,
 ) -> SparsePosterior:
-    """The posterior of a weight with s live positions: a Gaussian, or without a sigma_map a point."""
+    """The posterior of a weight with these live positions: a Gaussian, or without a sigma_map a point."""
     layout, by_output = layout_of(uses), shape_by_output(weight, uses)
     theta = layout.theta(weight)
-    shape, index = tuple(theta.shape), supports.index(weight, uses, s)
+    shape, index = tuple(theta.shape), supports.index(weight, uses, live)
     mu = starts.mu(theta, index, normalised, supports.generator)
     if sigma_map is None:
-        return SparsePoint(shape, index, mu)
+        return SparsePoint(shape, index, mu, live.units)
     prior_sigma, sigma_init = starts.spreads(by_output, mu, normalised, layout.sums)
-    return SparseGaussian(shape, index, mu, prior_sigma=prior_sigma, sigma_init=sigma_init, sigma_map=sigma_map)
+    spread = {"prior_sigma": prior_sigma, "sigma_init": sigma_init}
+    return SparseGaussian(shape, index, mu, sigma_map=sigma_map, units=live.units, **spread)
 
 
 def _copy(net: Net) -> Net:
@@ -134,23 +141,6 @@ def _copy(net: Net) -> Net:
         ) from error
 
 
-def _counts(choice: Choice, density: float, allocate: allocations.Allocation) -> dict[nn.Parameter, int]:
-    """s for each weight: all of a dense one, and what `allocate` gives to a sparse one, at least one."""
-    shapes = {weight: shape_by_output(weight, uses) for weight, uses in choice.weights.items()}
-    sparse = {w: uses[0].name for w, uses in choice.weights.items() if w not in choice.dense}
-    counts = allocate([shapes[w] for w in sparse], density) if sparse else []
-    for (weight, name), s in zip(sparse.items(), counts, strict=True):
-        d = math.prod(shapes[weight])
-        if not 1 <= s <= d:
-            raise ValueError(
-                f"density={density} leaves layer {name!r} with s={s} of {d} weights: "
-                f"raise density, or name the layer in keep_dense or skip"
-            )
-    return dict(zip(sparse, counts, strict=True)) | {w: math.prod(shapes[w]) for w in choice.dense}
-
-
-def _check(density: Any, sigma_map: str) -> None:
-    if not 0 < density <= 1:
-        raise ValueError(f"density={density!r} must be in (0, 1]: 0.05 keeps 5 % of the weights (95 % sparsity)")
+def _check(sigma_map: str) -> None:
     if sigma_map not in SIGMA_MAPS:
         raise ValueError(f"sigma_map={sigma_map!r} is unknown: take one of {', '.join(SIGMA_MAPS)}")

@@ -41,7 +41,7 @@ def _deterministic(net: Net, theta_of: Callable[[SparsePosterior], Tensor], dens
     posteriors = [
         module for module in net.modules() if isinstance(module, SparsePosterior)
     ]  # as `at_sample` draws them
-    points = {p: SparsePoint(p.shape, p.index, theta_of(p).detach().clone()) for p in posteriors}
+    points = {p: SparsePoint(p.shape, p.index, theta_of(p).detach().clone(), p.units) for p in posteriors}
     parameters: dict[SparsePosterior, nn.Parameter] = {}
     for _, layer in list(layers(net)):
         if dense:

@@ -74,7 +74,7 @@ class _Matrix(LinearMap, ABC):
     @property
     def geometry(self) -> Geometry:
         """A matrix: no kernel, so no stride, padding or dilation."""
-        return Geometry(self.posterior.shape)
+        return Geometry(self.posterior.shape, block=self.posterior.block)
 
     def padded(self, x: Tensor) -> Tensor:
         """x itself: a fully connected layer does not pad."""
@@ -121,9 +121,9 @@ class _Conv(LinearMap, ABC):
     @property
     def geometry(self) -> Geometry:
         """A convolution with symmetric zero padding; none where `padded` has padded."""
-        sides = self._reversed_padding_repeated_twice
+        sides, p = self._reversed_padding_repeated_twice, self.posterior
         padding = (0,) * len(self.stride) if self._pads_first else tuple(sides[::2][::-1])
-        return Geometry(self.posterior.shape, self.stride, padding, self.dilation, self.groups)
+        return Geometry(p.shape, self.stride, padding, self.dilation, self.groups, block=p.block)
 
     def padded(self, x: Tensor) -> Tensor:
         """Reflect, replicate, circular and one-sided padding, as torch does it."""

@@ -24,6 +24,10 @@ class Layout(ABC):
 
     sums: ClassVar[bool]
     """Whether an output is a sum over many weights. A lookup is none: each of its outputs is one weight."""
+    outputs: ClassVar[int]
+    """The axis of theta along which the blocks of a structure lie: neighbouring outputs of the same inputs."""
+    inputs: ClassVar[int]
+    """The axis of theta along which N:M counts: neighbouring inputs of one output."""
 
     @abstractmethod
     def theta(self, parameter: Tensor) -> Tensor:
@@ -60,6 +64,8 @@ class OutputsFirst(_InTorchOrder):
     """(outputs, inputs, ...): Linear, Conv, the gates of recurrent layers, the three projections of attention."""
 
     sums: ClassVar[bool] = True
+    outputs: ClassVar[int] = 0
+    inputs: ClassVar[int] = 1
 
     def by_output(self, theta: Tensor) -> Tensor:
         """theta itself."""
@@ -74,6 +80,8 @@ class InputsFirst(Layout):
     """A matrix (inputs, outputs) whose theta is the transposed one: Hugging Face's Conv1D."""
 
     sums: ClassVar[bool] = True
+    outputs: ClassVar[int] = 0
+    inputs: ClassVar[int] = 1
 
     def theta(self, parameter: Tensor) -> Tensor:
         """The parameter, transposed."""
@@ -95,6 +103,8 @@ class TransposedConvolution(_InTorchOrder):
 
     groups: int
     sums: ClassVar[bool] = True
+    outputs: ClassVar[int] = 1
+    inputs: ClassVar[int] = 0
 
     def by_output(self, theta: Tensor) -> Tensor:
         """(outputs, inputs / groups, *kernel): within each group the first two axes change places."""
@@ -110,6 +120,8 @@ class Rows(Layout):
 
     padding: int | None = None
     sums: ClassVar[bool] = False
+    outputs: ClassVar[int] = 1
+    inputs: ClassVar[int] = 1
 
     def theta(self, parameter: Tensor) -> Tensor:
         """The table without the row of the padding."""

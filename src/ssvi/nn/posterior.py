@@ -15,6 +15,7 @@ from ssvi.math import gaussian
 from ssvi.nn.random_tensor import drawing_device
 from ssvi.nn.sharded import whole, write
 from ssvi.nn.sparse import SparsePosterior
+from ssvi.structures.units import Units
 
 GAIN = 10.0
 """How fast sigma learns: log(sigma / sigma_init) = GAIN * rho.
@@ -79,8 +80,9 @@ class SparseGaussian(SparsePosterior):
         prior_sigma: float,
         sigma_init: float,
         sigma_map: str,
+        units: Units | None = None,
     ) -> None:
-        super().__init__(shape, index, mu)
+        super().__init__(shape, index, mu, units)
         self.prior_sigma = prior_sigma
         self.sigma_map = sigma_map
         self.register_buffer("sigma_init", mu.new_tensor(sigma_init))

@@ -13,6 +13,8 @@ from torch import Tensor, nn
 from ssvi.kernels.geometry import Geometry
 from ssvi.nn.random_tensor import RandomTensor
 from ssvi.nn.sharded import whole, write
+from ssvi.structures.blocks import BlockUnits
+from ssvi.structures.units import Single, Units
 
 
 class Listener(Protocol):
@@ -40,10 +42,12 @@ class SparsePosterior(RandomTensor, ABC):
     """Attached for the batches that an update of gamma needs, otherwise None."""
     follows: bool = False
     """Whether this is an average of another posterior, whose support it follows (`Subspace.follow`)."""
+    units: Units
+    """The structure of the support, which every update of gamma keeps."""
 
-    def __init__(self, shape: tuple[int, ...], index: Tensor, mu: Tensor) -> None:
+    def __init__(self, shape: tuple[int, ...], index: Tensor, mu: Tensor, units: Units | None = None) -> None:
         super().__init__(listener=None, follows=False)
-        self.shape = shape
+        self.shape, self.units = shape, units or Single()
         self.register_buffer("index", index.to(torch.int32))
         self.mu = nn.Parameter(mu)
 
@@ -56,6 +60,11 @@ class SparsePosterior(RandomTensor, ABC):
     def s(self) -> int:
         """The number of live weights, ||gamma||_1."""
         return self.index.numel()
+
+    @property
+    def block(self) -> int:
+        """So many neighbouring outputs have the same live inputs: what a kernel can use. 1 without blocks."""
+        return self.units.outputs if isinstance(self.units, BlockUnits) and self.units.axis == 0 else 1
 
     @property
     def density(self) -> float:
@@ -120,12 +129,13 @@ class SparsePosterior(RandomTensor, ABC):
     def restrict_to(self, keep: Tensor) -> None:
         """Forget all live weights but those at the places `keep` (increasing) of `index`: pruning.
 
-        The parameters stay the same objects, so an optimiser goes on holding them.
+        The parameters stay the same objects, so an optimiser goes on holding them. What is left has no structure.
         """
         for parameter in self.per_weight():
             parameter.grad = None
             parameter.data = parameter.data[keep].clone()
         self.index = self.index[keep].clone()
+        self.units = Single()
 
     @torch.no_grad()
     def make_room(self, s: int) -> None:
@@ -139,8 +149,8 @@ class SparsePosterior(RandomTensor, ABC):
         self.index = self.index.new_zeros(s)
 
     def extra_repr(self) -> str:
-        """What `print(bnn)` says of it: s of d, and the density."""
-        return f"s={self.s}/{self.d}, {self.density:.1%}"
+        """What `print(bnn)` says of it: s of d, the density, and the structure if there is one."""
+        return f"s={self.s}/{self.d}, {self.density:.1%}" + (f", {self.units}" if str(self.units) else "")
 
 
 @torch.no_grad()

@@ -98,7 +98,7 @@ def _of_posterior(
         return Row(name, kind, what, 0, 0, stored, layer.kernel, f"tied to {seen[posterior]}")
     seen[posterior] = name
     stored += _bytes(posterior.index) + sum(_bytes(p) for p in posterior.per_weight())
-    return Row(name, kind, what, posterior.d, posterior.s, stored, layer.kernel, "")
+    return Row(name, kind, what, posterior.d, posterior.s, stored, layer.kernel, posterior.units.words)
 
 
 def _kind(posterior: SparsePosterior) -> str:

@@ -8,9 +8,13 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from ssvi.nn.layout import Layout
+from ssvi.nn.live_counts import Live
 from ssvi.nn.random_support import random_support
 from ssvi.nn.trained_support import most_important
-from ssvi.nn.uses import Use, layout_of, shape_by_output
+from ssvi.nn.uses import Use, layout_of
+from ssvi.structures.blocks import BlockUnits
+from ssvi.structures.n_of_m import NOfM
 
 RANDOM, MAGNITUDE = "random", "magnitude"
 
@@ -22,14 +26,28 @@ class Supports:
     generator: torch.Generator
     importance: Mapping[nn.Parameter, Tensor] | None
 
-    def index(self, weight: nn.Parameter, uses: list[Use], s: int) -> Tensor:
-        """The s sorted flat positions of a weight in its posterior, with one in every output where there are enough."""
-        layout = layout_of(uses)
+    def index(self, weight: nn.Parameter, uses: list[Use], live: Live) -> Tensor:
+        """The s sorted flat positions of a weight in its posterior, with one in every output where there are enough.
+
+        Of blocks, the most important ones have the largest sums.
+        """
+        layout, (s, units) = layout_of(uses), live
+        importance = torch.empty(weight.shape, device="meta") if self.importance is None else self.importance[weight]
+        theta = layout.theta(importance)
+        if isinstance(units, NOfM):
+            score = torch.rand(theta.numel(), generator=self.generator) if theta.is_meta else theta.flatten()
+            return units.best(score, units.n).to(weight.device)
+        if isinstance(units, BlockUnits):
+            blocks = self._chosen(layout, units.summed(theta.contiguous()), s // units.outputs)
+            return units.positions(blocks).to(weight.device)
+        return self._chosen(layout, theta, s).to(weight.device)
+
+    def _chosen(self, layout: Layout, theta: Tensor, s: int) -> Tensor:
+        """The s positions in theta, whose values are the importance, or do not matter."""
+        by_output, shape = layout.by_output(theta), tuple(theta.shape)
         if self.importance is None:
-            chosen = random_support(shape_by_output(weight, uses), s, self.generator)
-        else:
-            chosen = most_important(layout.by_output(layout.theta(self.importance[weight])), s).cpu()
-        return layout.positions(chosen, tuple(layout.theta(weight).shape)).to(weight.device)
+            return layout.positions(random_support(tuple(by_output.shape), s, self.generator), shape)
+        return layout.positions(most_important(by_output, s).cpu(), shape)
 
 
 def supports(net: nn.Module, support: str | Mapping[str, Tensor], generator: torch.Generator) -> Supports:

@@ -64,6 +64,11 @@ class Axes:
         points.append((edges[-1], self.y.low))
         self.marks.append(svg.polygon(f"steps s{series.number} {kind}", self._placed(points)))
 
+    def band(self, series: Series, between: Sequence[tuple[float, float, float]]) -> None:
+        """The area between two lines, each point as (x, low, high)."""
+        points = [(x, high) for x, _, high in between] + [(x, low) for x, low, _ in reversed(between)]
+        self.marks.append(svg.polygon(f"band s{series.number}", self._placed(points)))
+
     def guide(self, points: Sequence[Point]) -> None:
         """A thin grey line for comparison."""
         self.marks.append(svg.polyline("guide", self._placed(points)))
@@ -112,11 +117,12 @@ class Axes:
 
 @dataclass(frozen=True)
 class Curve:
-    """The points of a series, with markers if wished, upright intervals (x, low, high), and a chosen point with a ring."""
+    """The points of a series: with markers, with upright intervals or a band (x, low, high), with a ring at a chosen one."""
 
     series: Series
     points: Sequence[Point]
     intervals: Sequence[tuple[float, float, float]] = ()
+    band: Sequence[tuple[float, float, float]] = ()
     markers: bool = False
     chosen: Point | None = None
 
@@ -130,6 +136,9 @@ def curves(
     axes = Axes(x, y, title=title, x_label=x_label, y_label=y_label, right=right, height=height)
     if guide:
         axes.guide(guide)
+    for curve in drawn:
+        if curve.band:
+            axes.band(curve.series, curve.band)
     for curve in drawn:
         axes.line(curve.series, curve.points)
         for at, low, high in curve.intervals:

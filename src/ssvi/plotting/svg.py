@@ -7,12 +7,13 @@ the class `s{i}`, and a dash and a marker of its own besides its colour.
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from markupsafe import Markup
 
-from ssvi.plotting.html import element, notebook
+from ssvi.plotting.html import element, notebook, style
 
 WIDTH, HEIGHT = 360, 232
 CHARACTER = 7.6
@@ -107,6 +108,14 @@ class Drawing:
 
     def _repr_html_(self) -> str:
         return notebook(self)
+
+    def file(self) -> str:
+        """The text of an SVG file that stands alone: with the style sheet, and light or dark as its reader's screen is."""
+        box = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', self.markup)
+        assert box is not None, "every drawing has a viewBox"
+        size = {"width": box[1], "height": box[2], "viewBox": f"0 0 {box[1]} {box[2]}"}
+        namespace = "http://www.w3.org/2000/svg"
+        return str(element("svg", element("style", style()), self, xmlns=namespace, class_="ssvi", **size))
 
 
 def draw(title: str, height: float, content: Iterable[Markup]) -> Drawing:

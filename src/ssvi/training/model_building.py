@@ -9,6 +9,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from ssvi import structures
 from ssvi.inference.predict import Mixture
 from ssvi.nn import theta_statistics
 from ssvi.nn.convert import to_bnn
@@ -64,8 +65,9 @@ def _with_posteriors(plain: nn.Module, posteriors: dict[str, StoredPosterior], t
     random = random_parameters(plain, posteriors)
     dense = tuple(name for name, stored in posteriors.items() if stored.s == stored.d)
     counts = [posteriors[u].s for u, key in random.keys.items() if u not in dense and key in tensors]
+    structure = structures.joint([stored.structure for stored in posteriors.values() if stored.structure])
     bnn = to_bnn(
-        plain, 1.0, skip=random.skipped, keep_dense=dense, layers=random.own,
+        plain, structure.density or 1.0, skip=random.skipped, keep_dense=dense, layers=random.own, structure=structure,
         allocation=lambda shapes, density: counts, seed=0, **_kind(next(iter(posteriors.values()))),
     )  # fmt: skip
     for name, posterior in gaussians(bnn).items():

@@ -62,6 +62,8 @@ def _check_values(file: Path, ready: nn.Module, state: Mapping[str, Tensor]) -> 
             raise ModelFileError(
                 f"{file} is damaged: the live weights of {name} are not increasing numbers from 0 to {posterior.d - 1}"
             )
+        if not posterior.units.admits(index):
+            raise ModelFileError(f"{file} is damaged: the live weights of {name} are not those of {posterior.units}")
         if isinstance(posterior, SparseGaussian) and not _is_positive(posterior.sigma_init, posterior.sigma):
             raise ModelFileError(f"{file} is damaged: the deviations of {name} are not positive and finite")
     for name, gate in gates(ready):

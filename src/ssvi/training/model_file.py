@@ -127,9 +127,10 @@ def _once(state: dict[str, Tensor]) -> dict[str, Tensor]:
 
 
 def _stored_posterior(posterior: SparsePosterior) -> StoredPosterior:
+    s, d, structure = posterior.s, posterior.d, str(posterior.units)
     if not isinstance(posterior, SparseGaussian):
-        return StoredPosterior(posterior.s, posterior.d, point=True)
-    return StoredPosterior(posterior.s, posterior.d, posterior.prior_sigma, posterior.sigma_map)
+        return StoredPosterior(s, d, point=True, structure=structure)
+    return StoredPosterior(s, d, posterior.prior_sigma, posterior.sigma_map, structure=structure)
 
 
 def _model_file(path: Path) -> Path:

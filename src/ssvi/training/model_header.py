@@ -70,6 +70,8 @@ class StoredPosterior:
     prior_sigma: float | None = None
     sigma_map: str | None = None
     point: bool = False
+    structure: str = ""
+    """That of its support, such as "block:16"; empty if it has none."""
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ssvi import structures
 from ssvi.data import FITS
 from ssvi.data.fitting import LARGEST_SIDE
 from ssvi.data.tables import Preprocessing
@@ -85,6 +86,8 @@ def _of_posteriors(posteriors: Mapping[str, StoredPosterior]) -> Iterator[str]:
             yield f"{name!r} has prior_sigma={stored.prior_sigma}, which must be positive and finite"
         if not stored.point and stored.sigma_map not in SIGMA_MAPS:
             yield f"{name!r} has sigma_map={stored.sigma_map!r}, not one of {', '.join(SIGMA_MAPS)}"
+        if stored.structure and not structures.is_known(stored.structure):
+            yield f"{name!r} has structure={stored.structure!r}, which is none"
     if len({(stored.point, stored.sigma_map) for stored in posteriors.values()}) > 1:
         yield "that its layers have posteriors of several kinds"
 

@@ -9,7 +9,11 @@ import torch
 from torch import Tensor, nn
 
 from ssvi.kernels.native import transforms
-from ssvi.kernels.native.library import Norm, Planes, available, library, pointer, threads
+from ssvi.kernels.native.library import Norm, Planes, available, library, pointer
+from ssvi.kernels.native.threads import threads_for
+
+TERMS = 5
+"""The fields of `Terms` of norm_gradient.h, a row of float32 for each channel."""
 
 
 def supports(norm: nn.BatchNorm2d, x: Tensor) -> bool:
@@ -19,17 +23,17 @@ def supports(norm: nn.BatchNorm2d, x: Tensor) -> bool:
     `torch.func` torch itself serves.
     """
     own = norm._forward_hooks or norm._forward_pre_hooks or "forward" in vars(norm)
-    served = (_by_batch(norm) or not torch.is_grad_enabled()) and not own
+    served = (by_batch(norm) or not torch.is_grad_enabled()) and not own
     served = served and not transforms.active()
     return served and available() and x.device.type == "cpu" and x.dtype == torch.float32 and x.dim() == 4
 
 
 def supports_evaluation(norm: nn.BatchNorm2d, x: Tensor) -> bool:
     """Whether a fused operator can serve in evaluation: with given statistics and without gradients."""
-    return supports(norm, x) and not _by_batch(norm)
+    return supports(norm, x) and not by_batch(norm)
 
 
-def _by_batch(norm: nn.BatchNorm2d) -> bool:
+def by_batch(norm: nn.BatchNorm2d) -> bool:
     """Whether the statistics are those of the batch and not the running ones."""
     return norm.training or norm.running_mean is None
 
@@ -37,7 +41,7 @@ def _by_batch(norm: nn.BatchNorm2d) -> bool:
 def batch_norm(norm: nn.BatchNorm2d, x: Tensor, *, residual: Tensor | None = None, relu: bool = False) -> Tensor:
     """relu(norm(x) + residual) where `supports(norm, x)`, with everything that `norm` does to its running statistics."""
     residual = None if residual is None else residual.expand_as(x)  # as torch adds it; the kernels read all of it
-    if not _by_batch(norm):
+    if not by_batch(norm):
         assert norm.running_mean is not None
         assert norm.running_var is not None
         statistics = (norm.running_mean, norm.running_var)
@@ -46,12 +50,12 @@ def batch_norm(norm: nn.BatchNorm2d, x: Tensor, *, residual: Tensor | None = Non
         raise ValueError(f"batch_norm needs more than one value per channel in training, x is {tuple(x.shape)}")
     y, mean, var = fused_batch_norm(x, residual, norm.weight, norm.bias, norm.eps, relu)
     if norm.training and norm.running_mean is not None:
-        _track(norm, mean, var, x.numel() // x.shape[1])
+        track(norm, mean, var, x.numel() // x.shape[1])
     return y
 
 
 @torch.no_grad()
-def _track(norm: nn.BatchNorm2d, mean: Tensor, var: Tensor, count: int) -> None:
+def track(norm: nn.BatchNorm2d, mean: Tensor, var: Tensor, count: int) -> None:
     """The running statistics, as torch.nn keeps them: `momentum=None` is the average over all batches."""
     assert norm.running_mean is not None
     assert norm.running_var is not None
@@ -70,7 +74,7 @@ def applied_batch_norm(
     """y with given statistics; for evaluation, so without gradients."""
     x, residual = x.contiguous(), None if residual is None else residual.contiguous()
     y, norm = torch.empty_like(x), Norm.of((weight, bias, mean, var, residual), eps, relu)
-    library().ssvi_batchnorm_apply(byref(Planes.of(x)), pointer(x), byref(norm), pointer(y), threads())
+    library().ssvi_batchnorm_apply(byref(Planes.of(x)), pointer(x), byref(norm), pointer(y), threads_for(2 * x.numel()))
     return y
 
 
@@ -92,7 +96,7 @@ def fused_batch_norm(
     library().ssvi_batchnorm_forward(
         byref(Planes.of(x)), pointer(x), pointer(residual), pointer(weight), pointer(bias),
         c_float(eps), c_bool(relu), pointer(y), pointer(mean), pointer(var),
-        threads(),
+        threads_for(2 * x.numel()),
     )  # fmt: skip
     return y, mean, var
 
@@ -113,10 +117,11 @@ def fused_batch_norm_backward(
     grad_y, x = grad_y.contiguous(), x.contiguous()
     grad_x, grad_weight, grad_bias = torch.empty_like(x), torch.empty_like(mean), torch.empty_like(mean)
     grad_residual = torch.empty_like(x) if residual else x.new_empty(0)
+    norm, terms = Norm.of((weight, None, mean, var, None), eps, y is not None), x.new_empty(mean.numel(), TERMS)
     library().ssvi_batchnorm_backward(
-        byref(Planes.of(x)), pointer(grad_y), pointer(x), pointer(y), pointer(weight), pointer(mean),
-        pointer(var), c_float(eps), pointer(grad_x), pointer(grad_residual if residual else None),
-        pointer(grad_weight), pointer(grad_bias), threads(),
+        byref(Planes.of(x)), pointer(grad_y), pointer(x), pointer(y), byref(norm), pointer(terms), pointer(grad_x),
+        pointer(grad_residual if residual else None), pointer(grad_weight), pointer(grad_bias),
+        threads_for(2 * x.numel()),
     )  # fmt: skip
     return grad_x, grad_residual, grad_weight, grad_bias
 

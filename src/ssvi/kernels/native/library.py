@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from ssvi.kernels.geometry import Convolution
+from ssvi.kernels.native.openmp import share_openmp
 
 # Best first. torch has looked at the CPU already; ATEN_CPU_CAPABILITY overrides it for torch and for us.
 _BY_CAPABILITY = {
@@ -28,10 +29,17 @@ _INSTALL = (
 
 # ---- the functions and their failures --------------------------------------------------------------------------------
 
-_WITH_STATUS = ("ssvi_forward", "ssvi_backward", "ssvi_pattern", "ssvi_top_k")
-_WITHOUT_RESULT = ("ssvi_batchnorm_apply", "ssvi_batchnorm_forward", "ssvi_batchnorm_backward")  # they take no memory
+_WITH_STATUS = (
+    *("ssvi_forward", "ssvi_backward", "ssvi_pattern", "ssvi_top_k"),
+    *("ssvi_block_forward", "ssvi_block_backward"),
+)
+_WITHOUT_RESULT = (  # they take no memory
+    *(f"ssvi_batchnorm_{name}" for name in ("apply", "forward", "sums", "backward")),
+    *(f"ssvi_ivon_{name}" for name in ("draw", "curvature", "step")),
+)
+FUNCTIONS = _WITH_STATUS + _WITHOUT_RESULT
 _OUT_OF_MEMORY, _TOO_LARGE = 1, 2  # `Status` of status.h; zero is success
-_INTERFACE = 2  # `ssvi_interface` of pattern.cpp
+_INTERFACE = 4  # `ssvi_interface` of pattern.cpp
 
 
 def _raise_failure(status: int, function: Any, _arguments: tuple[Any, ...]) -> None:
@@ -55,7 +63,8 @@ def open_library(path: Path) -> ctypes.CDLL:
 
     OSError where it does not load, or was built from another version of the source.
     """
-    compiled = ctypes.CDLL(str(path))  # torch is imported, so OpenMP is torch's
+    share_openmp()
+    compiled = ctypes.CDLL(str(path))
     interface = getattr(compiled, "ssvi_interface", None)
     if interface is None or interface() != _INTERFACE:
         raise OSError(f"it was built from another version of the source: {_INSTALL}")
@@ -114,11 +123,6 @@ def isa() -> str:
     """The instruction set of the kernels in use: x86_64_v4 (AVX-512), x86_64_v3 (AVX2), x86_64 or arm64."""
     library()
     return _load()[1]
-
-
-def threads() -> ctypes.c_int64:
-    """How many threads a kernel takes: as many as torch."""
-    return ctypes.c_int64(torch.get_num_threads())
 
 
 # ---- its structures, field by field, and how tensors become addresses ------------------------------------------------

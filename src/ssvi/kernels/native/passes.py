@@ -5,7 +5,7 @@ The library walks the support by a pattern, which is built once for an index and
 
 from __future__ import annotations
 
-from ctypes import byref, c_int64, c_uint64
+from ctypes import Structure, byref, c_int32, c_int64, c_uint64, c_void_p
 from typing import NamedTuple
 
 import torch
@@ -13,18 +13,27 @@ from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from ssvi.kernels.geometry import Convolution
-from ssvi.kernels.native.library import Norm, Pattern, Shape, Strided, library, pointer, threads
+from ssvi.kernels.native.library import Norm, Pattern, Shape, Strided, library, pointer
+from ssvi.kernels.native.threads import threads_for
+
+
+class NormGradient(Structure):
+    """`NormGradient` of norm_gradient.h: addresses alone, so the caller keeps the tensors alive."""
+
+    _fields_ = [("y", c_void_p), ("terms", c_void_p), ("relu", c_int32)]
 
 
 def forward(
     x: Tensor, mu: Tensor, sigma2: Tensor | None, index: Tensor, bias: Tensor | None, seed: int, conv: Convolution,
-    norm: Norm | None = None,
+    norm: Norm | None = None, moments: tuple[Tensor, Tensor] | None = None,
 ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
     """y, and t = eps / (2 std) for the backward pass; without sigma2 theta = mu and there is no t. `norm` is applied to y.
 
+    `moments` become the mean and the (biased) variance of each channel of y.
+
     y = mu * x + bias + sqrt(sigma2 * x^2) eps, with mu = sigma2 = 0 at every position that is not in `index`.
     """
-    shape = _out_shape(x, conv)
+    shape = out_shape(x, conv)
     check(x, {"mu": mu, "sigma2": sigma2}, index, bias, conv.out)
     y = x.new_empty(shape)
     t = None if sigma2 is None else torch.empty_like(y, dtype=torch.bfloat16)
@@ -33,16 +42,20 @@ def forward(
         layer = pattern_of(index, x.shape, conv)
         library().ssvi_forward(
             byref(layer.shape), byref(layer.pattern), byref(Strided.of(x)), pointer(mu), pointer(sigma2),
-            pointer(bias), None if norm is None else byref(norm), c_uint64(seed), pointer(y), pointer(t), threads(),
+            pointer(bias), None if norm is None else byref(norm), c_uint64(seed), pointer(y), pointer(t),
+            *map(pointer, moments or (None, None)), threads_of(x, y, index),
         )  # fmt: skip
     return y, t
 
 
 def backward(
     grad_y: Tensor, x: Tensor, t: Tensor | None, mu: Tensor, sigma2: Tensor | None, index: Tensor, conv: Convolution,
-    need_x: bool,
+    need_x: bool, norm: NormGradient | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """dl/dx (empty where it is not needed), dl/dmu and dl/dsigma^2 (empty without sigma2)."""
+    """dl/dx (empty where it is not needed), dl/dmu and dl/dsigma^2 (empty without sigma2).
+
+    With a `norm` behind the layer, `grad_y` is the gradient of what the norm returned.
+    """
     empty = mu.new_empty(0)
     grad_x = torch.empty_like(x, memory_format=torch.contiguous_format) if need_x else empty
     grad_mu = torch.empty_like(mu, memory_format=torch.contiguous_format)
@@ -52,11 +65,17 @@ def backward(
     mu, sigma2 = mu.contiguous(), sigma2 if sigma2 is None else sigma2.contiguous()
     layer = pattern_of(index, x.shape, conv)
     library().ssvi_backward(
-        byref(layer.shape), byref(layer.pattern), byref(Strided.of(x)), byref(Strided.of(grad_y)), pointer(t),
-        pointer(mu), pointer(sigma2), pointer(grad_x if need_x else None), pointer(grad_mu),
-        pointer(None if sigma2 is None else grad_sigma2), threads(),
+        byref(layer.shape), byref(layer.pattern), byref(Strided.of(x)), byref(Strided.of(grad_y)),
+        None if norm is None else byref(norm), pointer(t), pointer(mu), pointer(sigma2),
+        pointer(grad_x if need_x else None), pointer(grad_mu), pointer(None if sigma2 is None else grad_sigma2),
+        threads_of(x, grad_y, index),
     )  # fmt: skip
     return grad_x, grad_mu, grad_sigma2
+
+
+def threads_of(x: Tensor, y: Tensor, index: Tensor) -> c_int64:
+    """Each live weight is multiplied with every pixel of one channel of y."""
+    return threads_for(x.numel() + y.numel(), index.numel() * (y.numel() // y.shape[1]))
 
 
 def check(x: Tensor, values: dict[str, Tensor | None], index: Tensor, bias: Tensor | None, outputs: int) -> None:
@@ -71,7 +90,7 @@ def check(x: Tensor, values: dict[str, Tensor | None], index: Tensor, bias: Tens
         raise ValueError(f"bias: shape {tuple(bias.shape)} for {outputs} outputs")
 
 
-def _out_shape(x: Tensor, conv: Convolution) -> tuple[int, int, int, int]:
+def out_shape(x: Tensor, conv: Convolution) -> tuple[int, int, int, int]:
     """The shape of y, for an x that fits the layer."""
     if x.dim() != 4 or x.shape[1] != conv.channels:
         raise ValueError(f"x: shape {tuple(x.shape)} does not fit a layer of {conv.channels} channels")

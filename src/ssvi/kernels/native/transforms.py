@@ -12,19 +12,11 @@ from dataclasses import replace
 import torch
 import torch.nn.functional as F
 from torch import Tensor
-from torch.autograd import forward_ad
 
 from ssvi.kernels import dense
 from ssvi.kernels.geometry import Convolution, Geometry
 from ssvi.kernels.native.passes import forward
-
-
-def active() -> bool:
-    """Whether a transform of `torch.func` (vmap, grad, jvp, ...) or a forward-mode gradient is at work.
-
-    Such tensors have no memory to point at, or more than that.
-    """
-    return torch._C._are_functorch_transforms_active() or forward_ad._current_level >= 0
+from ssvi.kernels.transformed import active as active
 
 
 def differentiates_gradients() -> bool:
@@ -73,6 +65,20 @@ def batch_norm_gradients(grad_y: Tensor, x: Tensor, weight: Tensor | None, eps: 
     if weight is None:
         return *_gradients(y, (x,), grad_y), None
     return _gradients(y, (x, weight), grad_y)
+
+
+def conv_norm_gradients(
+    grad: Tensor, x: Tensor, theta: Tensor, weight: Tensor | None, index: Tensor, conv: Convolution, eps: float
+) -> tuple[Tensor | None, ...]:
+    """dl/dx, dl/dtheta and dl/dweight of BatchNorm, by the statistics of the batch, behind y = theta * x."""
+    geometry = _geometry(conv)
+
+    def z(x: Tensor, theta: Tensor, weight: Tensor | None = None) -> Tensor:
+        return F.batch_norm(dense.fixed(x, theta, index, geometry), None, None, weight, None, True, 0.0, eps)
+
+    if weight is None:
+        return *_gradients(z, (x, theta), grad), None
+    return _gradients(z, (x, theta, weight), grad)
 
 
 @torch.enable_grad()

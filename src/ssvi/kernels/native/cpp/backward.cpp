@@ -1,4 +1,6 @@
 // dl/dx, dl/dmu and dl/dsigma^2 from dl/dy, in one pass over the support.
+#include "input_gradient.h"
+#include "norm_gradient.h"
 #include "sparse.h"
 
 using namespace ssvi;
@@ -16,19 +18,19 @@ struct Backward {
     std::vector<Phase> phases;
     Pattern pattern;
     Tensor x, grad_y;
-    const uint16_t* t;    // what the forward pass saved; null for one given theta
-    const Pair* weights;  // mu and sigma^2, by column
-    float* dx;            // may be null
+    const NormGradient* norm;  // null where `grad_y` is dl/dy itself and not behind a norm; only for one given theta
+    const uint16_t* t;         // what the forward pass saved; null for one given theta
+    const float *mu, *sigma2;  // by column; sigma2 may be null
+    InputGradient dx;
 
-    int64_t at_once() const { return view.single_row() && phases.size() == 1 ? kChannelsAtOnce : 1; }
+    int64_t at_once() const { return view.single_row() && !dx.strided() ? kChannelsAtOnce : 1; }
 
     template <bool Variance>
     void pack(Slabs slabs, int64_t group, int64_t band, Range channels) const;
     template <bool Variance, bool Input>
-    void slots(Slabs slabs, float* x_rows, float* dx_rows, Pair* grad, int64_t group, int64_t slot,
-               int64_t count, Stripe stripe) const;
+    void slots(Slabs slabs, Stage stage, Gradients grad, int64_t group, int64_t slot, int64_t count, Stripe stripe) const;
     template <bool Variance, bool Input>
-    void run(Pair* grad, int64_t buffers, int64_t threads) const;
+    void run(Gradients grad, int64_t buffers, int64_t threads) const;
 };
 
 // g = dl/dy, and h = g t = dl/dvar, which has the precision of t and is kept as bfloat16.
@@ -38,10 +40,16 @@ void Backward::pack(Slabs slabs, int64_t group, int64_t band, Range channels) co
     const auto fill = [&](int64_t channel, int64_t row, int64_t rows, int64_t next, int64_t to, int64_t pitch) {
         const Strided<const float> g{grad_y.data + first * grad_y.image + channel * grad_y.channel + row * grad_y.row,
                                      grad_y.image, next, grad_y.column};
-        gather(g, rows, view.x.data, view.images, valid, Rows<float>{slabs.g + to, pitch, view.images});
+        const Rows<float> sink{slabs.g + to, pitch, view.images};
+        const int64_t start = (first * view.planes + channel) * plane + row * view.x.data;
+        if (!Variance && norm) {
+            const Strided<const float> y{norm->y + start, view.planes * plane, view.x.data, 1};
+            gather(Normed{g, y, norm->terms[channel], norm->relu != 0}, rows, view.x.data, view.images, valid, sink);
+            return;
+        }
+        gather(g, rows, view.x.data, view.images, valid, sink);
         if (!Variance) return;
-        const Strided<const uint16_t> saved{t + (first * view.planes + channel) * plane + row * view.x.data,
-                                            view.planes * plane, view.x.data, 1};
+        const Strided<const uint16_t> saved{t + start, view.planes * plane, view.x.data, 1};
         gather(Product<const float, const uint16_t>{g, saved}, rows, view.x.data, view.images, valid,
                Rows<uint16_t>{slabs.h + to, pitch, view.images});
     };
@@ -60,70 +68,74 @@ void Backward::pack(Slabs slabs, int64_t group, int64_t band, Range channels) co
 }
 
 template <bool Variance, bool Input>
-void Backward::slots(Slabs slabs, float* x_rows, float* dx_rows, Pair* grad, int64_t group, int64_t slot,
-                     int64_t count, Stripe stripe) const {
-    const int64_t first = group * view.images, valid = view.valid(group), n = int64_t(phases.size());
-    const int64_t channel = slot / n, stage_rows = count * stripe.rows;
+void Backward::slots(Slabs slabs, Stage stage, Gradients grad, int64_t group, int64_t slot, int64_t count,
+                     Stripe stripe) const {
+    const int64_t first = group * view.images, n = int64_t(phases.size()), channel = slot / n;
+    const int64_t stage_rows = count * stripe.rows;
     const Phase& phase = phases[slot % n];
     const int64_t rows = std::min(stage_rows, view.single_row() ? count * phase.rows : phase.rows - stripe.row);
     if (rows <= 0 || phase.cols <= 0) return;  // a phase may be a row or column shorter than the first
     if (rows < stage_rows || phase.cols * view.images < view.row)
-        std::memset(x_rows, 0, stage_rows * view.row * sizeof(float));
+        std::memset(stage.x, 0, stage_rows * view.row * sizeof(float));
     const int64_t top = stripe.row * shape.stride_h + phase.row;
     gather(Strided<const float>{x.data + first * x.image + channel * x.channel + top * x.row + phase.col * x.column,
                                 x.image, view.single_row() ? x.channel : x.row * shape.stride_h,
                                 x.column * shape.stride_w},
-           rows, phase.cols, view.images, valid, Rows<float>{x_rows, view.row / view.images, view.images});
+           rows, phase.cols, view.images, view.valid(group),
+           Rows<float>{stage.x, view.row / view.images, view.images});
     for (int64_t c = 0; c < count; c++) {
         const int32_t begin = pattern.col_start[slot + c], end = pattern.col_start[slot + c + 1];
-        const Pairs w{pattern.col_offset + begin, weights + begin, end - begin};
+        const Weights w{pattern.col_offset + begin, mu + begin, Variance ? sigma2 + begin : nullptr, end - begin};
         for_tiles<kTile>(view, stripe.rows, [&](auto r, auto columns, int64_t at) {
             const int64_t to = c * view.row + at;
-            tile_backward<decltype(r)::value, decltype(columns)::value, Variance, Input>(
-                slabs.g + at, slabs.h + at, view.step, view.images, w, x_rows + to, dx_rows + to, view.out,
-                grad + begin);
+            constexpr int rows = decltype(r)::value, cols = decltype(columns)::value;
+            if constexpr (Variance)
+                tile_backward_draw<rows, cols, Input>(slabs.g + at, slabs.h + at, view.step, view.images, w, stage.x + to,
+                                                      stage.dx + to, view.out, {grad.mu + begin, grad.sigma2 + begin});
+            else
+                tile_backward_fixed<rows, cols, Input>(slabs.g + at, view.step, view.images, w, stage.x + to,
+                                                       stage.dx + to, view.out, grad.mu + begin);
         });
     }
-    if (!Input) return;
-    const int64_t plane = shape.height * shape.width;
-    scatter(Strided<float>{dx + (first * shape.in_channels + channel) * plane + top * shape.width + phase.col,
-                           shape.in_channels * plane, view.single_row() ? plane : shape.width * shape.stride_h,
-                           shape.stride_w},
-            rows, phase.cols, view.images, valid, [&](int64_t row, int64_t col, int64_t block) {
-                return load(dx_rows + row * view.row + col * view.images + block * kLanes);
-            });
+    if (Input && dx.strided()) dx.weave(stage, phase, group, rows, stripe);
+    else if (Input) dx.emit(stage.dx, group, channel, rows, stripe);
 }
 
 thread_local ThreadMemory scratch;
 thread_local Scratch gradients;
 
 template <bool Variance, bool Input>
-void Backward::run(Pair* grad, int64_t buffers, int64_t threads) const {
+void Backward::run(Gradients grad, int64_t buffers, int64_t threads) const {
     const Schedule schedule(view, threads);
     const int64_t slab = aligned(view.slab), slabs = slab + (Variance ? aligned(view.slab / 2 + 1) : 0);
-    const int64_t stage = aligned(std::max<int64_t>(kTile, kChannelsAtOnce) * view.row);
+    const int64_t rows_size = aligned(std::max<int64_t>(kTile, kChannelsAtOnce) * view.row), n = int64_t(phases.size());
     const ThreadMemory& memories = scratch;  // of this thread: inside, `scratch` would be another one
-    scratch.reserve(schedule.threads, slabs + 2 * stage);
+    scratch.reserve(schedule.threads, slabs + 2 * rows_size + 2 * dx.whole());
     float* common = memories.of(0);
     std::memset(common, 0, slabs * sizeof(float));
     schedule.run([&](Team team, Range tasks, auto wait) {
         float* memory = memories.of(omp_get_thread_num());
-        float *g = team.size > 1 ? common : memory, *x_rows = memory + slabs, *dx_rows = x_rows + stage;
+        float *g = team.size > 1 ? common : memory, *rows_of = memory + slabs;
+        const Stage stage{rows_of, rows_of + rows_size, rows_of + 2 * rows_size, rows_of + 2 * rows_size + dx.whole()};
         uint16_t* h = reinterpret_cast<uint16_t*>(g + slab);
         if (g != common) std::memset(g, 0, slabs * sizeof(float));
-        Pair* mine = grad + (buffers > 1 ? omp_get_thread_num() * pattern.count : 0);
+        std::memset(stage.whole, 0, dx.whole() * sizeof(float));  // phases that no tap reads stay zero
+        const int64_t own = buffers > 1 ? omp_get_thread_num() * pattern.count : 0;
+        const Gradients mine{grad.mu + own, grad.sigma2 + own};
         for (int64_t task = tasks.begin; task < tasks.end; task++) {
             const int64_t group = task / view.bands, band = task % view.bands;
             pack<Variance>({g, h}, group, band, team.share(view.planes));
             wait();
-            const Range units = team.share(ceil_div(view.channels, at_once()));
+            const Range units = team.share(ceil_div(shape.in_channels, at_once()));
             const int64_t top = band * view.band, rows = view.band_rows(band);
             for (int64_t i = 0; i < stripes(rows, view.tile_rows(kTile)); i++) {
                 const Stripe stripe = stripe_at(top, rows, view.tile_rows(kTile), i);
                 const int64_t origin = (view.origin + (stripe.row - top) * view.pitch) * view.images;
                 for (int64_t unit = units.begin; unit < units.end; unit++) {
-                    const int64_t slot = unit * at_once(), count = std::min(at_once(), view.channels - slot);
-                    slots<Variance, Input>({g + origin, h + origin}, x_rows, dx_rows, mine, group, slot, count, stripe);
+                    const int64_t channel = unit * at_once(), count = std::min(at_once(), shape.in_channels - channel);
+                    for (int64_t p = 0; p < n; p++)
+                        slots<Variance, Input>({g + origin, h + origin}, stage, mine, group, channel * n + p, count, stripe);
+                    if (Input && dx.strided()) dx.copy_whole(stage.whole, group, channel, stripe);
                 }
             }
             wait();
@@ -131,44 +143,48 @@ void Backward::run(Pair* grad, int64_t buffers, int64_t threads) const {
     });
 }
 
-// Parameters and their gradients come in the order of the index; inside, everything is by column, as pairs.
-void backward(const Shape& shape, const Pattern& pattern, const Tensor& x, const Tensor& grad_y, const uint16_t* t,
-              const float* mu, const float* sigma2, float* dx, float* grad_mu, float* grad_sigma2, int64_t threads) {
-    Backward b{shape, backward_view(shape), phases_of(shape), pattern, x, grad_y, t, nullptr, dx};
-    const Schedule schedule(b.view, threads);
+// Parameters and their gradients come in the order of the index; inside, everything is by column.
+void backward(const Shape& shape, const Pattern& pattern, const Tensor& x, const Tensor& grad_y,
+              const NormGradient* norm, const uint16_t* t, const float* mu, const float* sigma2, float* dx,
+              float* grad_mu, float* grad_sigma2, int64_t threads) {
+    const View view = backward_view(shape);
+    const Schedule schedule(view, threads);
     // Threads that share a slab own different columns and write to one buffer; others need one each.
-    const int64_t count = pattern.count, buffers = schedule.alone ? schedule.threads : 1;
+    const int64_t count = pattern.count, buffers = schedule.alone ? schedule.threads : 1, kinds = sigma2 ? 2 : 1;
     const int32_t* order = pattern.col_order;
-    Pair* weights = reinterpret_cast<Pair*>(gradients.reserve(2 * count * (1 + buffers)));
-    Pair* grad = weights + count;
-    b.weights = weights;
+    float* by_column = gradients.reserve(kinds * count * (1 + buffers));
+    const Gradients grad{by_column + kinds * count, by_column + (kinds + buffers) * count};
+    const Backward b{shape, view, phases_of(shape), pattern, x, grad_y, norm, t, by_column, by_column + count,
+                     {shape, view, dx}};
 #pragma omp parallel for num_threads(int(schedule.threads)) if (schedule.threads > 1)
-    for (int64_t j = 0; j < count; j++) weights[j] = {mu[order[j]], sigma2 ? sigma2[order[j]] : 0.0f};
-    std::memset(static_cast<void*>(grad), 0, buffers * count * sizeof(Pair));
-    if (dx && int64_t(b.phases.size()) < shape.stride_h * shape.stride_w)  // pixels that no tap reads
-        std::memset(dx, 0, shape.batch * shape.in_channels * shape.height * shape.width * sizeof(float));
+    for (int64_t j = 0; j < count; j++) {
+        by_column[j] = mu[order[j]];
+        if (sigma2) by_column[count + j] = sigma2[order[j]];
+    }
+    std::memset(grad.mu, 0, kinds * buffers * count * sizeof(float));
     if (sigma2 && dx) b.run<true, true>(grad, buffers, threads);
     else if (sigma2) b.run<true, false>(grad, buffers, threads);
     else if (dx) b.run<false, true>(grad, buffers, threads);
     else b.run<false, false>(grad, buffers, threads);
+    const auto total = [=](const float* of, int64_t j) {
+        float sum = 0;
+        for (int64_t i = 0; i < buffers; i++) sum += of[i * count + j];
+        return sum;
+    };
 #pragma omp parallel for num_threads(int(schedule.threads)) if (schedule.threads > 1)
     for (int64_t j = 0; j < count; j++) {
-        Pair sum = {0, 0};
-        for (int64_t i = 0; i < buffers; i++) {
-            sum.first += grad[i * count + j].first;
-            sum.second += grad[i * count + j].second;
-        }
-        grad_mu[order[j]] = sum.first;
-        if (sigma2) grad_sigma2[order[j]] = sum.second;
+        grad_mu[order[j]] = total(grad.mu, j);
+        if (sigma2) grad_sigma2[order[j]] = total(grad.sigma2, j);
     }
 }
 
 }  // namespace
 
+// With a `norm`, `grad_y` is the gradient behind it, and planes have more than one pixel.
 SSVI_API Status ssvi_backward(const Shape* shape, const Pattern* pattern, const Tensor* x, const Tensor* grad_y,
-                              const uint16_t* t, const float* mu, const float* sigma2, float* dx, float* grad_mu,
-                              float* grad_sigma2, int64_t threads) {
+                              const NormGradient* norm, const uint16_t* t, const float* mu, const float* sigma2,
+                              float* dx, float* grad_mu, float* grad_sigma2, int64_t threads) {
     return guarded([=] {
-        backward(*shape, *pattern, *x, *grad_y, t, mu, sigma2, dx, grad_mu, grad_sigma2, threads);
+        backward(*shape, *pattern, *x, *grad_y, norm, t, mu, sigma2, dx, grad_mu, grad_sigma2, threads);
     });
 }

@@ -39,11 +39,9 @@ inline std::vector<Affine> affines(int64_t channels, const float* bias, const No
 
 inline vec rectify(vec v) { return v < 0.0f ? vec{} : v; }  // NaN stays
 
-// y = relu(v + residual), for `scatter`; the residual lies in memory as y does. The prefetchers of the hardware do not
-// follow from one plane to the next, so what the next call needs is asked for here.
-struct Finish : Strided<float> {
+// y = relu(v + residual), for `scatter`; the residual lies in memory as y does.
+struct Finish : Ahead {
     const float* residual;
-    int64_t ahead;  // floats from here to where the next call writes
     bool relu;
 
     void put(float* to, vec v, int64_t count) const {
@@ -52,8 +50,7 @@ struct Finish : Strided<float> {
             __builtin_prefetch(from + ahead);
             v += count >= kLanes ? load(from) : load_first(from, count);
         }
-        __builtin_prefetch(to + ahead, 1);
-        Strided<float>::put(to, relu ? rectify(v) : v, count);
+        Ahead::put(to, relu ? rectify(v) : v, count);
     }
     void put_one(float* to, float v) const {
         if (residual) v += residual[to - data];

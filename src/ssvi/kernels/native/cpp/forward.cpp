@@ -1,5 +1,6 @@
 // y = mu * x + bias + sqrt(sigma^2 * x^2) eps, in one pass; and y = theta * x + bias, with what follows in evaluation.
 #include "epilogue.h"
+#include "moments.h"
 #include "noise.h"
 #include "sparse.h"
 
@@ -23,7 +24,8 @@ struct Forward {
     const Norm* norm;            // may be null
     uint64_t seed;
     float* y;
-    uint16_t* t;  // eps / (2 std) as bfloat16
+    uint16_t* t;       // eps / (2 std) as bfloat16
+    Moments* moments;  // of y
 
     void pack(float* slab, int64_t group, int64_t band, Range slots) const;
     template <bool Variance>
@@ -103,7 +105,7 @@ void Forward::emit(const float* mean, const float* t_rows, int64_t group, int64_
     const int64_t pitch = view.row, images = view.images;
     const int64_t next = view.single_row() ? 1 : 0;  // channels from one row to the next
     const float* residual = norm && norm->residual ? norm->residual + start : nullptr;
-    const Finish out{{y + start, view.channels * plane, cols, 1}, residual, next ? rows * cols : plane,
+    const Finish out{{{y + start, view.channels * plane, cols, 1}, next ? rows * cols : plane}, residual,
                      norm && norm->relu};
     scatter(out, rows, cols, images, view.valid(group), [=](int64_t row, int64_t col, int64_t block) {
         const vec v = load(mean + row * pitch + col * images + block * kLanes);
@@ -129,6 +131,8 @@ void Forward::channels(const float* slab, float* mean, float* var, int64_t group
         });
     }
     if (Variance) noise(mean, var, group, channel, stripe, count * stripe.rows);
+    for (int64_t c = 0; c < count && moments->wanted(); c++)
+        moments->add(group, stripe.row / view.band, channel + c, mean + c * view.row, stripe.rows * view.row);
     emit(mean, Variance ? var : nullptr, group, channel, stripe, count * stripe.rows);
 }
 
@@ -169,13 +173,17 @@ void Forward::run(int64_t threads) const {
 
 }  // namespace
 
+// `mean` and `var` become the statistics of y; they may be null, as `bias`, `norm`, `sigma2` and `t`.
 SSVI_API Status ssvi_forward(const Shape* shape, const Pattern* pattern, const Tensor* x, const float* mu,
                              const float* sigma2, const float* bias, const Norm* norm, uint64_t seed, float* y,
-                             uint16_t* t, int64_t threads) {
+                             uint16_t* t, float* mean, float* var, int64_t threads) {
     return guarded([=] {
-        const Forward forward{forward_view(*shape), phases_of(*shape), shape->stride_h, shape->stride_w, *pattern, *x,
-                              mu, sigma2, affines(shape->out_channels, bias, norm), norm, seed, y, t};
+        const View view = forward_view(*shape);
+        Moments moments(view, mean, var);
+        const Forward forward{view, phases_of(*shape), shape->stride_h, shape->stride_w, *pattern, *x, mu, sigma2,
+                              affines(shape->out_channels, bias, norm), norm, seed, y, t, &moments};
         if (sigma2) forward.run<true>(threads);
         else forward.run<false>(threads);
+        if (moments.wanted()) moments.finish(bias);
     });
 }

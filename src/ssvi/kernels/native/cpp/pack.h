@@ -2,6 +2,7 @@
 #pragma once
 
 #include "layout.h"
+#include "stride.h"
 
 namespace ssvi {
 
@@ -22,15 +23,22 @@ struct Strided {  // one plane of every image of a group
         const T* from = at(i, r, 0);
         if (column <= 2)
             for (int64_t c = 0; c < cols * column; c += kLanes) __builtin_prefetch(from + c + kAhead / sizeof(T));
-        if (column == 2)  // a constant stride is vectorised
-            for (int64_t c = 0; c < cols; c++) to[c] = widen(from[2 * c]);
-        else
-            for (int64_t c = 0; c < cols; c++) to[c] = widen(from[c * column]);
+        take(from, column, cols, to);
     }
     vec run(int64_t i, int64_t pixel, int64_t left) const {  // pixels side by side, where rows touch
         const T* from = data + i * image + pixel;
         __builtin_prefetch(from + kAhead / sizeof(T));
         return left >= kLanes ? load(from) : load_first(from, left);
+    }
+};
+
+// The prefetchers of the hardware do not follow from one plane to the next: what the next call writes is asked for here.
+struct Ahead : Strided<float> {
+    int64_t ahead;  // floats from here to where the next call writes
+
+    void put(float* to, vec v, int64_t count) const {
+        __builtin_prefetch(to + ahead, 1);
+        Strided<float>::put(to, v, count);
     }
 };
 
@@ -149,22 +157,6 @@ __attribute__((noinline)) void gather_copied(const Source& src, int64_t rows, in
     }
 }
 
-template <int Count, class Target, class Source>
-__attribute__((noinline)) void scatter_copied(const Target& dst, int64_t rows, int64_t cols, const Block& block, const Source& source) {
-    const int64_t at_once = kCopy / (Count * cols);
-    typename Target::Value copy[kCopy];
-    for (int64_t top = 0; top < rows; top += at_once) {
-        const int64_t n = std::min(at_once, rows - top);
-        const Strided<typename Target::Value> whole{copy, n * cols, cols, 1};
-        scatter_run<Count>(whole, n, cols, Block{block.number, 0, block.images},
-                           [&](int64_t row, int64_t col, int64_t k) { return source(top + row, col, k); });
-        for (int64_t i = 0; i < block.images; i++)
-            for (int64_t r = 0; r < n; r++)
-                for (int64_t c = 0; c < cols; c++)
-                    dst.put_one(dst.at(block.first + i, top + r, c), copy[(i * n + r) * cols + c]);
-    }
-}
-
 // sink(row, column, block, vector, lanes in use) for every vector of `rows` x `cols` pixels of a group's images.
 template <class Source, class Sink>
 void gather(const Source& src, int64_t rows, int64_t cols, int64_t images, int64_t valid, const Sink& sink) {
@@ -186,9 +178,9 @@ void scatter(const Target& dst, int64_t rows, int64_t cols, int64_t images, int6
         constexpr int n = decltype(count)::value;
         for (int64_t i = 0; i < ceil_div(images, kLanes); i++) {
             const Block block = block_at(i, n, valid);
-            if (cols % (kLanes / n) != 0 || n * cols > kCopy) scatter_any<n>(dst, rows, cols, block, source);
-            else if (dst.rows_touch(cols)) scatter_run<n>(dst, rows, cols, block, source);
-            else scatter_copied<n>(dst, rows, cols, block, source);
+            const bool whole = cols % (kLanes / n) == 0 && n * cols <= kCopy && dst.rows_touch(cols);
+            if (whole) scatter_run<n>(dst, rows, cols, block, source);
+            else scatter_any<n>(dst, rows, cols, block, source);
         }
     });
 }

@@ -135,8 +135,11 @@ constexpr auto lanes_of(Rule, std::integer_sequence<int, I...>) {
 
 SSVI_SHUFFLE(zip_low, lanes, i / 2 + i % 2 * lanes)
 SSVI_SHUFFLE(zip_high, lanes, i / 2 + i % 2 * lanes + lanes / 2)
+SSVI_SHUFFLE(unpack_low, lanes, i / 4 * 4 + i % 4 / 2 + i % 2 * lanes)  // zips within every four lanes: one cheap step
+SSVI_SHUFFLE(unpack_high, lanes, i / 4 * 4 + i % 4 / 2 + i % 2 * lanes + 2)
 SSVI_SHUFFLE(even_lanes, lanes, 2 * i)
 SSVI_SHUFFLE(odd_lanes, lanes, 2 * i + 1)
+SSVI_SHUFFLE(skip_one, lanes, i < lanes / 2 ? 2 * i : 2 * i + 1)
 SSVI_SHUFFLE(pair_lows, lanes, i % 2 ? i - 1 + lanes : i)
 SSVI_SHUFFLE(pair_highs, lanes, i % 2 ? i + lanes : i + 1)
 SSVI_SHUFFLE(low_half, lanes / 2, i)
@@ -165,26 +168,6 @@ inline void deinterleave(vec* v) {
             w[i + Count / 2] = odd_lanes(v[2 * i], v[2 * i + 1]);
         }
         for (int i = 0; i < Count; i++) v[i] = w[i];
-    }
-}
-
-// ---- sums over lanes ---------------------------------------------------------------------------------------------
-
-struct Pair {
-    float first, second;
-};
-
-// Both sums at once: after one halving the two share a vector, so the rest of the tree is paid for once.
-template <class V>
-inline Pair sum_lanes(V a, V b) {
-    constexpr int lanes = sizeof(V) / sizeof(float);
-    if constexpr (lanes == 2) {
-        return {a[0] + a[1], b[0] + b[1]};
-    } else if constexpr (lanes == 4) {
-        V both = zip_low(a, b) + zip_high(a, b);
-        return {both[0] + both[2], both[1] + both[3]};
-    } else {
-        return sum_lanes(low_half(a, a) + high_half(a, a), low_half(b, b) + high_half(b, b));
     }
 }
 

@@ -1,7 +1,7 @@
 // The inner loops: R vectors of accumulators stay in registers over all live weights of a channel.
 #pragma once
 
-#include "simd.h"
+#include "sums.h"
 
 namespace ssvi {
 
@@ -9,12 +9,6 @@ namespace ssvi {
 struct Weights {
     const int32_t* offset;
     const float *mu, *sigma2;
-    int64_t count;
-};
-
-struct Pairs {  // the same for an input channel, mu and sigma^2 side by side
-    const int32_t* offset;
-    const Pair* value;
     int64_t count;
 };
 
@@ -51,12 +45,16 @@ void tile_forward(const float* slab, int64_t step, int64_t images, const Weights
     }
 }
 
+struct Gradients {  // of the live weights, in their order
+    float *mu, *sigma2;
+};
+
 // One pass over the live weights of an input channel, with g = dl/dy and h = g eps / (2 std) = dl/dvar:
 //   dx      = sum_k mu_k g_k + 2 x sum_k sigma2_k h_k          (accumulated in registers)
 //   dmu_k   = sum g_k x,  dsigma2_k = sum h_k x^2              (added to `grad`, in the order of the weights)
-template <int Rows, int Columns, bool Variance, bool Input>
-void tile_backward(const float* g_slab, const uint16_t* h_slab, int64_t step, int64_t images, const Pairs& w,
-                   const float* x_rows, float* dx_rows, int64_t row, Pair* grad) {
+template <int Rows, int Columns, bool Input>
+void tile_backward_draw(const float* g_slab, const uint16_t* h_slab, int64_t step, int64_t images, const Weights& w,
+                        const float* x_rows, float* dx_rows, int64_t row, Gradients grad) {
     constexpr int R = Rows * Columns;
     vec x[R], xx[R], a[R], b[R];
 #pragma GCC unroll 8
@@ -67,27 +65,59 @@ void tile_backward(const float* g_slab, const uint16_t* h_slab, int64_t step, in
     }
     for (int64_t k = 0; k < w.count; k++) {
         const int64_t at = w.offset[k] * images;
-        const vec mu = vec{} + w.value[k].first, sigma2 = vec{} + w.value[k].second;
+        const vec mu = vec{} + w.mu[k], sigma2 = vec{} + w.sigma2[k];
         vec dmu[2] = {}, dsigma2[2] = {};  // two chains each: a single one would wait for itself
 #pragma GCC unroll 8
         for (int i = 0; i < R; i++) {
             const vec g = once(load(g_slab + at + place<Columns>(i, step)));
-            if (Input) a[i] += mu * g;
-            dmu[i % 2] += g * x[i];
-            if (Variance) {
-                const vec h = load(h_slab + at + place<Columns>(i, step));
-                if (Input) b[i] += sigma2 * h;
-                dsigma2[i % 2] += h * xx[i];
-            }
+            const vec h = load(h_slab + at + place<Columns>(i, step));
+            if (Input) a[i] += mu * g, b[i] += sigma2 * h;
+            dmu[i % 2] += g * x[i], dsigma2[i % 2] += h * xx[i];
         }
         const Pair sums = sum_lanes(dmu[0] + dmu[1], dsigma2[0] + dsigma2[1]);
-        grad[k].first += sums.first;
-        grad[k].second += sums.second;
+        grad.mu[k] += sums.first, grad.sigma2[k] += sums.second;
     }
     if (Input)
 #pragma GCC unroll 8
-        for (int i = 0; i < R; i++)
-            store(dx_rows + place<Columns>(i, row), Variance ? a[i] + 2.0f * x[i] * b[i] : a[i]);
+        for (int i = 0; i < R; i++) store(dx_rows + place<Columns>(i, row), a[i] + 2.0f * x[i] * b[i]);
+}
+
+// The same for one given theta: dx = sum_k theta_k g_k, dtheta_k = sum g_k x. Four weights share the sums over lanes, which
+// would otherwise take a quarter of the time.
+template <int Rows, int Columns, bool Input>
+void tile_backward_fixed(const float* slab, int64_t step, int64_t images, const Weights& w, const float* x_rows,
+                         float* dx_rows, int64_t row, float* grad) {
+    constexpr int R = Rows * Columns;
+    vec x[R], a[R];
+#pragma GCC unroll 8
+    for (int i = 0; i < R; i++) x[i] = load(x_rows + place<Columns>(i, row)), a[i] = vec{};
+    const auto products = [&](int64_t k) __attribute__((always_inline)) {
+        const float* at = slab + w.offset[k] * images;
+        const vec theta = vec{} + w.mu[k];
+        vec sum = {};
+#pragma GCC unroll 8
+        for (int i = 0; i < R; i++) {
+            const vec g = once(load(at + place<Columns>(i, step)));
+            if (Input) a[i] += theta * g;
+            sum = i ? sum + g * x[i] : g * x[i];
+        }
+        return sum;
+    };
+    int64_t k = 0;
+    for (; k + 4 <= w.count; k += 4) {
+        const vec sums[4] = {products(k), products(k + 1), products(k + 2), products(k + 3)};
+        auto total = four_sums(sums), before = total;
+        std::memcpy(&before, grad + k, sizeof before);
+        total += before;
+        std::memcpy(grad + k, &total, sizeof total);
+    }
+    for (; k < w.count; k++) {
+        const vec sum = products(k);
+        grad[k] += sum_lanes(sum, sum).first;
+    }
+    if (Input)
+#pragma GCC unroll 8
+        for (int i = 0; i < R; i++) store(dx_rows + place<Columns>(i, row), a[i]);
 }
 
 // Calls f with the number of rows of a tile as a compile-time constant.

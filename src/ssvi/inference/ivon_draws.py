@@ -1,0 +1,75 @@
+"""The thetas of IVON between two steps: their draws, and what their gradients say of the curvature."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import NamedTuple
+
+import torch
+from torch import Tensor, nn
+
+from ssvi import kernels
+from ssvi.inference import distributed
+from ssvi.kernels.ivon import Layer
+from ssvi.nn.posterior import SparseGaussian
+
+
+class _Noted(NamedTuple):
+    """What one backward pass has found of one posterior."""
+
+    posterior: SparseGaussian
+    noise: Tensor
+    """sigma eps of its theta."""
+    gradient: Tensor
+
+
+class Draws:
+    """Draws theta for posteriors, and adds up g eps / sigma of their gradients g.
+
+    A backward pass only notes its gradients, in each process before DistributedDataParallel averages them. All layers are
+    added up together, when the next theta is drawn or a step needs them.
+
+    Args:
+        layer_of: what the kernels must know of a posterior.
+    """
+
+    def __init__(self, layer_of: Callable[[SparseGaussian], Layer]) -> None:
+        self._layer_of = layer_of
+        self._noted: list[_Noted] = []
+        self._totals: dict[nn.Parameter, Tensor] = {}
+
+    def pin(self, posteriors: Sequence[SparseGaussian], lambda_: float) -> None:
+        """Pin each posterior at a theta = mu + sigma eps of its own."""
+        self._add_up(lambda_)
+        layers = [self._layer_of(posterior) for posterior in posteriors]
+        noises = kernels.ivon_module(layers).draw(layers, lambda_)
+        for posterior, noise in zip(posteriors, noises, strict=True):
+            theta = posterior.mu + noise
+            if theta.requires_grad:
+                theta.register_hook(partial(self._note, posterior, noise))
+            posterior.pinned = theta
+
+    def _note(self, posterior: SparseGaussian, noise: Tensor, gradient: Tensor) -> None:
+        # A copy: a later backward pass of the block adds to mu.grad, which may be this very memory.
+        self._noted.append(_Noted(posterior, noise, gradient.detach().clone()))
+
+    def estimates(self, lambda_: float) -> dict[nn.Parameter, Tensor]:
+        """The sums of g eps / sigma since the last `forget`, by mu: the means over all processes."""
+        self._add_up(lambda_)
+        return dict(zip(self._totals, distributed.means([*self._totals.values()]), strict=True))
+
+    def forget(self) -> None:
+        """Begin a new step."""
+        self._noted, self._totals = [], {}
+
+    def _add_up(self, lambda_: float) -> None:
+        if not self._noted:
+            return
+        posteriors, noises, gradients = zip(*self._noted, strict=True)
+        layers = [self._layer_of(posterior) for posterior in posteriors]
+        for posterior, layer in zip(posteriors, layers, strict=True):
+            self._totals.setdefault(posterior.mu, torch.zeros_like(layer.h))
+        totals = [self._totals[posterior.mu] for posterior in posteriors]
+        kernels.ivon_module(layers).curvature(layers, noises, gradients, lambda_, totals)
+        self._noted = []

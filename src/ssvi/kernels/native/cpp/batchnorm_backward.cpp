@@ -1,0 +1,78 @@
+// The gradients of y = relu(batchnorm(x) + residual), in two sweeps over memory, or in one and a part of the next pass.
+#include "epilogue.h"
+#include "norm_gradient.h"
+#include "planes.h"
+
+using namespace ssvi;
+
+namespace {
+
+// dl/dz of z = scale x + shift: what a ReLU lets pass. `y` is its output; where it is null, z is computed again.
+struct Passed {
+    const float *grad_y, *x, *y;
+    bool relu;
+
+    vec operator()(int64_t at, int64_t lanes, const Terms& k) const {
+        const vec g = get(grad_y + at, lanes);
+        if (!relu) return g;
+        return y ? (get(y + at, lanes) > 0.0f ? g : vec{}) : k.before_relu(g, get(x + at, lanes));
+    }
+};
+
+// The sums over a block of channels: dl/dweight, dl/dbias and the terms that dl/dx is made of.
+void sum_block(const Planes& s, int64_t first, int64_t channels, const Norm& norm, const Passed& passed, Terms* terms,
+               float* grad_residual, float* grad_weight, float* grad_bias) {
+    const float count = float(s.batch) * float(s.pixels);
+    Sum sums[kMost], products[kMost];
+    for (int64_t c = first; c < first + channels; c++) {
+        const Affine a = affine_of(norm, c);
+        terms[c] = {a.scale, a.shift, norm.mean[c], 0, 0};
+    }
+    for_planes(s, first, channels, [&](int64_t c, int64_t at) {
+        const Terms k = terms[c];
+        vec total = {}, with_x = {};
+        for_vectors(s.pixels, [&](int64_t i, int64_t lanes) {
+            const vec g = passed(at + i, lanes, k);
+            total += g;
+            with_x += g * (get(passed.x + at + i, lanes) - k.mean);
+            if (grad_residual) put(grad_residual + at + i, g, lanes);
+        });
+        sums[c - first].add(total);
+        products[c - first].add(with_x);
+    });
+    for (int64_t c = first; c < first + channels; c++) {
+        const float inverse = 1.0f / std::sqrt(norm.var[c] + norm.eps);
+        const float sum = float(sums[c - first].flush()), product = float(products[c - first].flush());
+        grad_bias[c] = sum, grad_weight[c] = product * inverse;
+        terms[c].average = sum / count, terms[c].slope = product * inverse * inverse / count;
+    }
+}
+
+}  // namespace
+
+// The first half of the backward pass; `ssvi_backward` of the layer in front does the rest where it reads the gradient. `y`
+// is needed where there was a ReLU behind a residual, and `grad_residual` where there was a residual; else they are null.
+SSVI_API void ssvi_batchnorm_sums(const Planes* planes, const float* grad_y, const float* x, const float* y,
+                                  const Norm* norm, Terms* terms, float* grad_residual, float* grad_weight,
+                                  float* grad_bias, int64_t threads) {
+    const Passed passed{grad_y, x, y, norm->relu != 0};
+    for_blocks(*planes, threads, [&](int64_t first, int64_t channels) {
+        sum_block(*planes, first, channels, *norm, passed, terms, grad_residual, grad_weight, grad_bias);
+    });
+}
+
+// Both halves.
+SSVI_API void ssvi_batchnorm_backward(const Planes* planes, const float* grad_y, const float* x, const float* y,
+                                      const Norm* norm, Terms* terms, float* grad_x, float* grad_residual,
+                                      float* grad_weight, float* grad_bias, int64_t threads) {
+    const Passed passed{grad_y, x, y, norm->relu != 0};
+    for_blocks(*planes, threads, [&](int64_t first, int64_t channels) {
+        sum_block(*planes, first, channels, *norm, passed, terms, grad_residual, grad_weight, grad_bias);
+        for_planes(*planes, first, channels, [&](int64_t c, int64_t at) {
+            const Terms k = terms[c];
+            for_vectors(planes->pixels, [&](int64_t i, int64_t lanes) {
+                put(grad_x + at + i, k.before_norm(passed(at + i, lanes, k), get(x + at + i, lanes)), lanes);
+            });
+        });
+    });
+}

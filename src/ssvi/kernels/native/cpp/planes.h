@@ -1,0 +1,60 @@
+// A contiguous tensor as planes, channel by channel: how BatchNorm walks it.
+#pragma once
+
+#include "parallel.h"
+#include "sums.h"
+
+struct Planes {  // mirrored in library.py: x is (batch, channels, pixels), contiguous
+    int64_t batch, channels, pixels;
+};
+
+namespace ssvi {
+
+constexpr int64_t kRun = 256, kMost = 64;  // neighbouring channels are taken together until they fill kRun floats
+
+// A sum over planes: float32 over a few, float64 over all.
+struct Sum {
+    vec part = {};
+    int planes = 0;
+    double total = 0;
+
+    void add(vec v) {
+        part += v;
+        if (++planes == 32) flush();
+    }
+    double flush() {
+        total += sum_lanes(part, part).first;
+        part = vec{};
+        planes = 0;
+        return total;
+    }
+};
+
+// Calls body(first channel, channels) for blocks of neighbouring channels, in parallel.
+template <class Body>
+void for_blocks(const Planes& s, int64_t threads, Body body) {
+    const int64_t block = std::max<int64_t>(1, std::min(kMost, kRun / s.pixels)), blocks = ceil_div(s.channels, block);
+    const int64_t usable = usable_threads(threads);
+#pragma omp parallel for num_threads(int(usable)) schedule(static) if (usable > 1)
+    for (int64_t i = 0; i < blocks; i++) body(i * block, std::min(block, s.channels - i * block));
+}
+
+// Calls f(channel, offset of its plane) for every plane of a block.
+template <class F>
+inline void for_planes(const Planes& s, int64_t first, int64_t count, F f) {
+    for (int64_t n = 0; n < s.batch; n++)
+        for (int64_t c = first; c < first + count; c++) f(c, (n * s.channels + c) * s.pixels);
+}
+
+// Calls f(offset, lanes) for the vectors of a plane; the last may be partial.
+template <class F>
+inline void for_vectors(int64_t pixels, F f) {
+    int64_t i = 0;
+    for (; i + kLanes <= pixels; i += kLanes) f(i, kLanes);
+    if (i < pixels) f(i, pixels - i);
+}
+
+inline vec get(const float* p, int64_t lanes) { return lanes == kLanes ? load(p) : load_first(p, lanes); }
+inline void put(float* p, vec v, int64_t lanes) { lanes == kLanes ? store(p, v) : store_first(p, v, lanes); }
+
+}  // namespace ssvi
