@@ -46,6 +46,14 @@ def _in_shared_folder(run: PlannedRun, grid: Grid, out: Path) -> PlannedRun:
     return replace(run, path=out / f"{grid.setup.name}-{same.name}")
 
 
+def by_setup(grids: Iterable[Grid], seeds: Sequence[int], out: Path, threads: int = 1) -> dict[Setup, list[PlannedRun]]:
+    """The runs of several grids, setup by setup."""
+    runs: dict[Setup, list[PlannedRun]] = {}
+    for grid in grids:
+        runs.setdefault(grid.setup, []).extend(planned(grid, seeds, out, threads))
+    return runs
+
+
 def each_once(runs: Iterable[PlannedRun]) -> list[PlannedRun]:
     """The runs, without those whose folder an earlier one has."""
     return list({run.path: run for run in reversed(list(runs))}.values())[::-1]

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 
 from ssvi.comparison import Variation
 from ssvi.reproduction.grids import Grid
+from ssvi.reproduction.paper import CIFAR_100
 from ssvi.reproduction.setups import Setup
 
 PAPERS_METHOD = "ssvi-lrt"
@@ -47,6 +48,8 @@ class Scale:
     """By setup: the data sets that its networks were not trained on."""
     corrupted: int | None
     """Test images that are corrupted; None: all."""
+    like_paper: bool = False
+    """Whether data, network and epochs are those of the paper, so that numbers can be compared with its own."""
 
 
 def _table_1(setup: Setup) -> tuple[Grid, ...]:
@@ -129,7 +132,9 @@ HOURS = Scale(
 )
 
 PAPER_10 = Setup("cifar10", "cifar10", by_authors=SPARSE_BNNS, of_paper="cifar10-paper", in_paper=IN_PAPER)
-PAPER_100 = Setup("cifar100", "cifar100", by_authors=SPARSE_BNNS, of_paper="cifar100-paper", in_paper=IN_PAPER)
+PAPER_100 = Setup(
+    "cifar100", "cifar100", by_authors=SPARSE_BNNS, of_paper="cifar100-paper", in_paper=IN_PAPER, stands_for=CIFAR_100
+)
 PAPER = Scale(
     "paper",
     "CIFAR-10 and CIFAR-100, ResNet-18 of width 64, 200 epochs, the authors' settings of every method",
@@ -144,6 +149,7 @@ PAPER = Scale(
     },
     {"cifar10": ("cifar100", "svhn"), "cifar100": ("cifar10", "svhn")},
     None,
+    like_paper=True,
 )
 
 SCALES = {scale.name: scale for scale in (MINUTES, HOURS, PAPER)}

@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import Any
 
 from ssvi import methods
+from ssvi.reproduction.paper import CIFAR_10
 from ssvi.training import recipe_files
 from ssvi.training.recipe import Recipe, fields_of
 
@@ -29,6 +30,8 @@ class Setup:
     """The recipe of the paper's own code, for the methods that it trains."""
     in_paper: tuple[str, ...] = ()
     """Those methods."""
+    stands_for: str = CIFAR_10
+    """The data set of the paper whose numbers stand beside."""
 
     def recipe_of(self, method: str) -> Recipe:
         """The recipe of a method in this setup."""
