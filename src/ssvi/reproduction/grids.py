@@ -56,4 +56,7 @@ def by_setup(grids: Iterable[Grid], seeds: Sequence[int], out: Path, threads: in
 
 def each_once(runs: Iterable[PlannedRun]) -> list[PlannedRun]:
     """The runs, without those whose folder an earlier one has."""
-    return list({run.path: run for run in reversed(list(runs))}.values())[::-1]
+    found: dict[Path, PlannedRun] = {}
+    for run in runs:
+        found.setdefault(run.path, run)
+    return list(found.values())
