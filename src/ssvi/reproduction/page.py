@@ -63,7 +63,7 @@ def overview(results: Results) -> Table:
 
 def html(results: Results, conditions: Conditions) -> str:
     """The page."""
-    intro = [Sentence(conditions.words), overview(results)]
+    intro: list[HasHTML] = [Sentence(conditions.words), overview(results)]
     sections = [_section(item, shown, conditions) for item, shown in results]
     return render_plain(TITLE, intro, sections, time.strftime("%Y-%m-%d %H:%M"))
 

@@ -36,9 +36,9 @@ def ood(results: Sequence[SetupResults], scale: Scale) -> Shown:
         for seen in scale.ood[each.setup.name]:
             by_row = [(row, _ood_results(row, seen)) for row in each.rows]
             for ranking in RANKINGS:
-                sides = [Side(sparse_name(row), _ranked(found, ranking)) for row, found in _rivals(by_row)]
+                own, rival = (Side(sparse_name(row), _ranked(found, ranking)) for row, found in _rivals(by_row))
                 claim = f"{each.data} against {seen}: SSVI has the higher {wording.RANKING[ranking]}"
-                verdicts.append(is_better(claim, *sides, RANKING))
+                verdicts.append(is_better(claim, own, rival, RANKING))
             title = f"{each.words}, against {seen}"
             tables.append(TitledTable(title, _ood_table(by_row, each.setup.stands_for, seen)))
     note = (
@@ -115,7 +115,7 @@ def _at_every_severity(data: str, metric: Metric, found: Corrupted) -> Verdict:
     pairs = [[Side(sparse_name(row), _at(of_row, metric, s)) for row, of_row in _rivals(found)] for s in SEVERITIES]
     if reason := missing(*pairs[0]):
         return Verdict(claim, CANNOT, reason)
-    each = [is_better(str(severity), *pair, metric.of) for severity, pair in zip(SEVERITIES, pairs, strict=True)]
+    each = [is_better(str(s), own, rival, metric.of) for s, (own, rival) in zip(SEVERITIES, pairs, strict=True)]
     better = [verdict.claim for verdict in each if verdict.outcome == REPEATED]
     outcome = REPEATED if len(better) == len(each) else NOT_REPEATED
     return Verdict(claim, outcome, f"better at severities {', '.join(better) or 'none'}; at 3: {each[2].why}")
