@@ -37,21 +37,21 @@ BATCH = 100
 
 
 @click.command()
-@click.option(
-    "--scale", "names", multiple=True, default=tuple(SCALES), help="measure these, keep what is known of others"
-)
+@click.option("--scale", "names", multiple=True, default=tuple(SCALES), help="some scales [all]")
+@click.option("--missing", is_flag=True, help="only what the file does not have")
 @data_dir_option
-def main(names: tuple[str, ...], data_dir: Path | None) -> None:
-    """Measure every kind of run and write the file."""
+def main(names: tuple[str, ...], missing: bool, data_dir: Path | None) -> None:
+    """Measure every kind of run, and write the file."""
     torch.set_num_threads(1)
     known = json.loads(TARGET.read_text()) if TARGET.is_file() else {}
     epoch, prediction, begin = known.get("epoch", {}), known.get("prediction", {}), start_of_process()
-    for name in names:
-        for key, run in kinds(SCALES[name]).items():
-            setup = f"{name}/{run.name.partition(f'-{run.recipe.method}')[0]}"
-            epoch[key], prediction[setup] = measure(run, data_dir)
-            click.echo(f"{key}: an epoch {epoch[key]:.1f}, an image {prediction[setup]:.2g}")
-            save(Units(time.strftime("%Y-%m-%d"), *about(), begin, epoch, prediction))
+    wanted = {key: run for name in names for key, run in kinds(SCALES[name]).items()}
+    for key, run in wanted.items():
+        if missing and key in epoch:
+            continue
+        epoch[key], prediction[key] = measure(run, data_dir)
+        click.echo(f"{key}: an epoch {epoch[key]:.1f}, an image {prediction[key]:.2g}")
+        save(Units(time.strftime("%Y-%m-%d"), *about(), begin, epoch, prediction))
 
 
 def about() -> tuple[str, str]:

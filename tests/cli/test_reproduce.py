@@ -34,7 +34,7 @@ def tiny(monkeypatch):
 
 @pytest.fixture
 def measured(monkeypatch):
-    units = Units("2026-01-01", "a processor", "", 1.0, {"minutes/tiny-ssvi-lrt-0.1": 4.0}, {"minutes/tiny": 0.0})
+    units = Units("2026-01-01", "a processor", "", 1.0, {"minutes/tiny-ssvi-lrt-0.1": 4.0}, {})
     monkeypatch.setattr(durations, "stored_units", lambda: units)
     monkeypatch.setattr(reproduction_list, "stored_units", lambda: units)
     monkeypatch.setattr(reproduction_list, "calibrate", lambda: 1.0)

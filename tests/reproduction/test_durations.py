@@ -18,7 +18,7 @@ EPOCHS = {
     "minutes/digits-ssvi-0.5": 9.0,
     "minutes/digits-ssvi-lrt-0.05": 7.0,
 }
-UNITS = Units("", "", "", start=1.0, epoch=EPOCHS, prediction={"minutes/digits": 0.01})
+UNITS = Units("", "", "", start=1.0, epoch=EPOCHS, prediction=dict.fromkeys(EPOCHS, 0.01))
 
 
 @pytest.fixture(autouse=True)
