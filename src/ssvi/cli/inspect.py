@@ -77,7 +77,7 @@ def _recorded(stage: str, line: IoULine) -> Table:
         for a in range(len(line.criteria))
     ]
     title = (
-        f"IoU at the {stage} of the updates (t = {line.update}, {line.removed} weights leave): exact above the diagonal, "
+        f"IoU at the {stage} of the updates (t = {line.update}, k = {line.removed}): exact above the diagonal, "
         f"textbook in float32 below; pairs of the first five {mean_of_pairs(line.exact):.3f}, "
         f"{mean_of_pairs(line.textbook):.3f}"
     )
