@@ -12,7 +12,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from ssvi.math import gaussian
+from ssvi.math import gaussian, textbook
 
 Criterion = Callable[[Tensor, Tensor], Tensor]
 
@@ -70,11 +70,7 @@ def random(mu: Tensor, sigma: Tensor) -> Tensor:
 
 def snr_abs_textbook(mu: Tensor, sigma: Tensor) -> Tensor:
     """Control: Eq. 7 as printed, in the precision of its arguments. In float32 it orders small |mu|/sigma by rounding."""
-    mean = (
-        mu * (2 * torch.special.ndtr(mu / sigma) - 1)
-        + 2 * sigma / (2 * torch.pi) ** 0.5 * (-0.5 * (mu / sigma) ** 2).exp()
-    )
-    return mean / (sigma**2 + mu**2 - mean**2).sqrt()
+    return textbook.snr_abs(mu, sigma)
 
 
 BY_NAME: dict[str, Criterion] = {
@@ -88,6 +84,20 @@ BY_NAME: dict[str, Criterion] = {
     "snr_abs_textbook": snr_abs_textbook,
 }
 """What a string means where a criterion is expected. Criteria 5 and 6 have lambda = 1 here."""
+
+OF_PAPER = ("abs_mu", "snr", "mean_abs", "snr_abs", "mean_exp_abs", "snr_exp_abs")
+"""The names of criteria 1 to 6, in this order."""
+
+AS_PRINTED: dict[str, Criterion] = {
+    "abs_mu": abs_mu,
+    "snr": lambda mu, sigma: mu.abs() / sigma,
+    "mean_abs": textbook.mean_abs,
+    "snr_abs": snr_abs_textbook,
+    "mean_exp_abs": lambda mu, sigma: textbook.mean_exp_abs(mu, sigma, 1.0),
+    "snr_exp_abs": lambda mu, sigma: textbook.snr_exp_abs(mu, sigma, 1.0),
+}
+"""Criteria 1 to 6 by the formulas of the paper, in the precision of their arguments; lambda = 1. In float32 their scores may
+be infinite or NaN. Only to be compared with (docs/criteria.md)."""
 
 
 def resolve(criterion: str | Criterion) -> Criterion:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -37,14 +38,29 @@ def resolve(removal: str | criteria.Criterion) -> Removal:
     return score
 
 
-def staying(name: str, posterior: SparsePosterior, removal: Removal, removable: Tensor, k: int) -> Tensor:
-    """Which of the s live weights stay, (s,) of bool: all but the k removable ones with the smallest score.
+@dataclass(frozen=True)
+class LayerRemoval:
+    """What an update of gamma has to decide in one layer before it changes anything: which k weights leave."""
 
-    With blocks these are whole blocks, by the sums of their scores.
-    """
-    score = removal(posterior)
-    _check_scores(name, score, posterior.s)
-    return posterior.units.staying(posterior.index.long(), score, removable, k)
+    name: str
+    """Of the layer."""
+    posterior: SparsePosterior
+    removable: Tensor
+    """Which of the live weights may leave, (s,) of bool: those whose grace period is over."""
+    k: int
+
+    def staying(self, removal: Removal) -> Tensor:
+        """Which of the s live weights stay, (s,) of bool: all but the k removable ones with the smallest score.
+
+        Of equal scores the lower position stays. With blocks these are whole blocks, by the sums of their scores.
+        """
+        score = removal(self.posterior)
+        _check_scores(self.name, score, self.posterior.s)
+        return self.posterior.units.staying(self.posterior.index.long(), score, self.removable, self.k)
+
+
+Observer = Callable[[int, Sequence[LayerRemoval]], None]
+"""The number t of an update of gamma, and what it has to decide: called before anything changes."""
 
 
 def _check_scores(name: str, score: Tensor, s: int) -> None:

@@ -12,7 +12,9 @@ from torch.optim import Optimizer
 
 from ssvi import schedules
 from ssvi.inference.addition import resolve as resolve_addition
+from ssvi.inference.agreement import CriteriaIoU, compare_criteria
 from ssvi.inference.loss import ELBO
+from ssvi.inference.removal import Observer
 from ssvi.inference.subspace import Subspace
 from ssvi.inference.subspace_settings import check_counts
 from ssvi.methods.groups import Bound, Descent, KeepDense, Posterior, SpreadDescent, Updates
@@ -164,23 +166,31 @@ def nothing_after_step(job: Job[Any], net: nn.Module, optimizer: Optimizer, loss
     return AfterStep()
 
 
-def update_gamma(job: Job[Updates], net: nn.Module, optimizer: Optimizer, loss: Loss, **criteria: Any) -> AfterStep:
-    """Removal and addition of Algorithm 1, every M-th step until gamma is frozen; `criteria` are those of `Subspace`."""
+def update_gamma(
+    job: Job[Updates], net: nn.Module, optimizer: Optimizer, loss: Loss, *, record_iou: bool = False, **criteria: Any
+) -> AfterStep:
+    """Removal and addition of Algorithm 1, every M-th step until gamma is frozen; `criteria` are those of `Subspace`.
+
+    With `record_iou` the work of an update tells how far the removal criteria agree.
+    """
     settings = job.settings
     check_counts(settings.every, settings.mc_steps, None, None, settings.grace, None)  # also where no update follows
     resolve_addition(criteria["addition"], settings.mc_steps)
     until = round(settings.until * job.steps)
     if until < settings.every:
         return AfterStep()
+    compared: list[CriteriaIoU] = []
+    observe: Observer = lambda t, removals: compared.append(compare_criteria(t, removals))  # noqa: E731
     subspace = Subspace(
         net, optimizer, every=settings.every, rate=schedules.cosine(settings.rate, steps=until // settings.every),
         mc_steps=settings.mc_steps, candidates=settings.candidates or None, grace=settings.grace, until=until,
-        micro_batches=1, **criteria,
+        micro_batches=1, observe=observe if record_iou else None, **criteria,
     )  # fmt: skip
 
     def act(x: Tensor, y: Tensor) -> Work:
         update = subspace.step()
-        return Work(update.count, dense_gradients=settings.mc_steps) if update else Work()
+        iou = compared.pop() if compared else None
+        return Work(update.count, dense_gradients=settings.mc_steps, iou=iou) if update else Work()
 
     return AfterStep(
         act, state=subspace, replaces_step=lambda: settings.skip_step and subspace.due,

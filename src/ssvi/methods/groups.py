@@ -159,6 +159,7 @@ class Selection(Growth):
     """Which weights leave, and which come in."""
 
     removal: str = setting(default_of(Subspace, "removal"), "removal criterion", one_of(criteria.BY_NAME))
+    record_iou: bool = setting(False, "write to iou.jsonl, at each update, whether the removal criteria agree")
 
 
 @dataclass(frozen=True)

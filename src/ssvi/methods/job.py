@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 
+from ssvi.inference.agreement import CriteriaIoU
 from ssvi.inference.ivon import IVON
 from ssvi.inference.loss import Terms
 from ssvi.methods.settings import Settings
@@ -96,6 +97,8 @@ class Work(NamedTuple):
     """Batches whose dense gradients were formed for an update of gamma."""
     proposals: int = 0
     """Proposals of a sampler of masks, accepted or not."""
+    iou: CriteriaIoU | None = None
+    """Of an update of gamma: how far the removal criteria agree, where that is recorded."""
 
 
 def _nothing(x: Tensor, y: Tensor) -> Work:

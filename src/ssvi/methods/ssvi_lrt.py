@@ -42,7 +42,7 @@ def after_step(job: Job[Settings], net: nn.Module, optimizer: Optimizer, loss: L
     settings = job.settings
     return common.update_gamma(
         job, net, optimizer, loss, removal=settings.removal, addition=settings.addition,
-        fresh_sigma=word_or_number(settings.fresh_sigma),
+        fresh_sigma=word_or_number(settings.fresh_sigma), record_iou=settings.record_iou,
     )  # fmt: skip
 
 

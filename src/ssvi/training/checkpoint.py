@@ -53,6 +53,7 @@ def restore(folder: RunFolder, state: dict[str, Any], method: Method, training: 
     if distributed.rank() == 0:
         with folder.writing():
             folder.log.forget_from(progress.epoch)
+            folder.iou_log.forget_after(progress.step)
     return progress
 
 

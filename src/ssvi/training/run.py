@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from ssvi.nn.fit_batchnorm import fit_batchnorm
 from ssvi.signals import on_stop_signal
 from ssvi.training import checkpoint, epoch_end
 from ssvi.training.epoch_end import TrainingError
+from ssvi.training.iou_log import IoULine, iou_line
 from ssvi.training.progress import EpochLine, Pace, Progress, StepNumbers
 from ssvi.training.recipe import Recipe, RecipeError
 from ssvi.training.run_folder import RunFolder
@@ -59,6 +60,8 @@ class Run:
     processes: int = 1
     interrupted: str | None = None
     """The signal that stopped the run, or another reason."""
+    iou_lines: list[IoULine] = field(default_factory=list)
+    """The updates of gamma since the last checkpoint, if they are recorded; they are written with the next one."""
 
     @property
     def data(self) -> TrainingData:
@@ -134,6 +137,8 @@ class Run:
         # every M-th time an update of gamma: removal and addition
         work = training.after_step.act(x, y)
         self.progress.count(loss, nll, work)
+        if work.iou is not None:
+            self.iou_lines.append(iou_line(work.iou, self.progress.epoch, self.progress.step))
 
     def _end_of_epoch(self, pace: Pace) -> EpochLine:
         """Summarise the epoch, let the method do its part, write the log and a checkpoint."""
@@ -151,6 +156,10 @@ class Run:
 
     def save(self) -> Path:
         """A checkpoint from which `resume` goes on bit for bit."""
+        if distributed.rank() == 0:
+            with self.folder.writing():
+                self.folder.iou_log.append(self.iou_lines)
+        self.iou_lines.clear()
         return checkpoint.save(self.folder, self.recipe, self.training, self.progress)
 
     def stop(self, reason: str) -> None:
