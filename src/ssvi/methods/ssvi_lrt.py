@@ -2,7 +2,8 @@
 trained as in the paper.
 
 A Gaussian posterior on a sparse support, trained by the evidence lower bound with local reparameterisation; every M-th
-step the weakest weights leave the support and the most useful ones come in (Algorithm 1).
+step the weakest weights leave the support and the most useful ones come in (Algorithm 1). "Other mean-field variational
+distributions can also be combined with our method": `posterior` names another family, with one theta for each batch.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from torch.optim import Optimizer
 
 from ssvi.methods import common, searches
 from ssvi.methods.base import About
-from ssvi.methods.groups import Allocation, Bound, Criteria, Posterior, SpreadDescent, Support
+from ssvi.methods.groups import Allocation, Bound, Criteria, Family, SpreadDescent, Support
 from ssvi.methods.job import AfterStep, Job, Loss
 from ssvi.methods.search import Search
 from ssvi.methods.settings import word_or_number
@@ -27,12 +28,12 @@ ABOUT = About(
 
 
 @dataclass(frozen=True)
-class Settings(Criteria, Bound, SpreadDescent, Posterior, Allocation, Support):
-    """A sparse Gaussian posterior, its bound, and the updates of gamma."""
+class Settings(Criteria, Bound, SpreadDescent, Family, Allocation, Support):
+    """A sparse posterior, its bound, and the updates of gamma."""
 
 
 epochs = common.as_asked
-network = partial(common.at_density, gaussian=common.gaussian)
+network = partial(common.at_density, gaussian=common.of_family)
 loss = common.bound
 optimizer = common.spread_descent
 
