@@ -16,6 +16,10 @@ LEAST_NU, MOST_NU = 2.0, 1e6
 """With nu = 2 the variance is infinite. Beyond a million z is Gaussian to single precision, and the entropy loses digits."""
 
 
+FAR = 1e100
+"""From here on the excess of Student's t is taken as 0: the square of r must not overflow."""
+
+
 @dataclass(frozen=True)
 class Gaussian(Family):
     """z ~ N(0, 1). A sum of Gaussian weights is Gaussian, so local reparameterisation is exact."""
@@ -130,4 +134,6 @@ class StudentT(Family):
 
     def excess(self, r: Tensor) -> Tensor:
         """That of T at r / scale, times the scale. It needs scipy."""
-        return self.scale * student_t.excess(self.nu, r.double() / self.scale)
+        r = r.double()
+        found = self.scale * student_t.excess(self.nu, r.clamp_max(FAR) / self.scale)
+        return torch.where(r < FAR, found, 0.0)
