@@ -6,8 +6,9 @@ counted, as in RigL and the paper.
 
 Per example and training step, in units of that forward cost f: a deterministic layer takes 3 f (forward, and the
 gradients of x and of the weight); a Bayesian one 6 f, since local reparameterisation multiplies twice, or 3 f with one theta
-for the batch (IVON). An update of gamma adds one dense weight gradient of each sparse layer, or K of them with addition
-criterion 3. See docs/differences.md for how this compares with the paper's column.
+for the batch (IVON, and families of posteriors without local reparameterisation). An update of gamma adds one dense weight
+gradient of each sparse layer, or K of them with addition criterion 3. See docs/differences.md for how
+this compares with the paper's column.
 """
 
 from __future__ import annotations
@@ -35,11 +36,13 @@ class LayerCost:
 
     name: str
     bayesian: bool
-    """Whether its weights are random, so that training multiplies twice."""
+    """Whether its weights are random."""
     dense_macs: int
     """If all its weights were there."""
     live_macs: int
     """With its live weights alone."""
+    local: bool
+    """Whether training multiplies twice, by local reparameterisation."""
 
 
 def per_layer(net: nn.Module, x: Tensor) -> list[LayerCost]:
@@ -75,14 +78,14 @@ class _Weight:
 
     def cost(self, layer: nn.Module, args: tuple[Any, ...], y: Any, examples: int, live: Tensor | None) -> LayerCost:
         """Of one call of the layer; `live` is the mask of the weights that count, if it is known already."""
-        theta, random = self.theta, False
+        theta, random, local = self.theta, False, False
         if isinstance(theta, SparsePosterior):
-            d, s, random = theta.d, theta.s, theta.spreads
+            d, s, random, local = theta.d, theta.s, theta.spreads, theta.is_local
         else:
             d, s = theta.numel(), int((theta != 0 if live is None else live).sum())
         outputs = self.layout.by_output(torch.empty(theta.shape, device="meta")).shape[0]
         uses = uses_per_example(layer, args, y, outputs, examples)
-        return LayerCost(self.name, random, int(d * uses), int(s * uses))
+        return LayerCost(self.name, random, int(d * uses), int(s * uses), local)
 
 
 def _weights(name: str, module: nn.Module) -> list[_Weight]:
@@ -122,6 +125,6 @@ def training(
     costs as much as a deterministic one: there is no second product for the variance.
     """
     costs = per_layer(net, x)
-    step = sum((6 if cost.bayesian and not one_theta else 3) * cost.live_macs for cost in costs)
+    step = sum((6 if cost.local and not one_theta else 3) * cost.live_macs for cost in costs)
     update = sum(cost.dense_macs for cost in costs if cost.live_macs < cost.dense_macs)
     return 2 * batch_size * ((steps + proposals) * step + updates * update)

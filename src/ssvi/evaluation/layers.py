@@ -16,6 +16,7 @@ from ssvi.nn.layers import posterior_uses, use_name
 from ssvi.nn.layout import OUTPUTS_FIRST, Layout
 from ssvi.nn.posterior import SparseGaussian
 from ssvi.nn.sparse import SparsePosterior
+from ssvi.nn.spread import SparseSpread
 
 TEXTBOOK = "snr_abs_textbook"
 """Criterion 4 as printed."""
@@ -42,17 +43,17 @@ def layer_rows(net: nn.Module) -> list[LayerRow]:
 
 
 def _posterior_row(name: str, layer: BayesLayer, posterior: SparsePosterior) -> LayerRow:
-    gaussian = posterior if isinstance(posterior, SparseGaussian) else None
+    spread = posterior if isinstance(posterior, SparseSpread) else None
     return LayerRow(
         layer=name,
         kind=type(layer).__name__,
         d=posterior.d,
         s=posterior.s,
         density=posterior.density,
-        sigma_start=gaussian.sigma_init.item() if gaussian else None,
-        sigma=gaussian.sigma.median().item() if gaussian else None,
+        sigma_start=spread.sigma_init.item() if spread else None,
+        sigma=spread.sigma.median().item() if spread else None,
         dead_units=dead_units(posterior, layer.layout),
-        snr=(gaussian.mu.abs() / gaussian.sigma).median().item() if gaussian else None,
+        snr=(spread.mu.abs() / spread.sigma).median().item() if spread else None,
         kernel=layer.kernel,
     )
 
@@ -76,7 +77,8 @@ def agreement(net: nn.Module, rate: float) -> Agreement | None:
 
     Every layer loses its round(rate s) weights with the lowest scores, chosen as in an update. `iou` is the matrix over the
     six criteria, computed stably; `textbook` is its row for criterion 4 as printed, in float32. `snr_vs` follows criteria 2
-    and 4, which are one in exact arithmetic, down to the small rates of late training. None for a deterministic network.
+    and 4, which are one in exact arithmetic, down to the small rates of late training. None for a deterministic network, and
+    for other families than the Gaussian, whose formulas these are.
     """
     gaussians = [p for p in distinct_posteriors(net) if isinstance(p, SparseGaussian)]
     if not gaussians:

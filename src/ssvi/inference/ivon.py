@@ -35,7 +35,8 @@ from ssvi.inference.ivon_settings import keep_precision, parameter_groups, plain
 from ssvi.inference.loss import check_train_size
 from ssvi.inference.watch import BY_IVON, TrainingWatch
 from ssvi.kernels.ivon import Evidence, Layer, Rates
-from ssvi.nn.posterior import GAIN, SparseGaussian
+from ssvi.nn.posterior import SparseGaussian
+from ssvi.nn.sigma_maps import GAIN
 from ssvi.nn.sparse import SparsePosterior
 from ssvi.schedules import Schedule, resolve
 

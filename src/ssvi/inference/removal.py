@@ -2,30 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 
 import torch
 from torch import Tensor
 
 from ssvi import criteria
+from ssvi.families import Family
 from ssvi.nn.sharded import whole
 from ssvi.nn.sparse import SparsePosterior
+from ssvi.nn.spread import SparseSpread
 
 Removal = Callable[[SparsePosterior], Tensor]
 """A layer -> the score of each live weight, (s,); weights with small scores leave."""
 
 
-def resolve(removal: str | criteria.Criterion) -> Removal:
-    """The criterion of that name or the function, for any layer.
+def resolve(removal: str | criteria.Criterion, posteriors: Iterable[SparsePosterior] = ()) -> Removal:
+    """The criterion of that name or the function, for any layer. One that the family of a posterior lacks is an error.
 
     A point has sigma = 0, where criteria that divide by sigma are infinite for all weights alike. In the limit of small and
     equal sigma they all have the order of |mu|, so that is what a point is scored by.
     """
-    criterion = criteria.resolve(removal)
+    criterion_of = cache(partial(criteria.resolve, removal))
+    for family in [None, *map(_family, posteriors)]:
+        criterion_of(family)
 
     def score(posterior: SparsePosterior) -> Tensor:
-        scores = criterion(whole(posterior.mu), whole(posterior.sigma))
+        scores = criterion_of(_family(posterior))(whole(posterior.mu), whole(posterior.sigma))
         if posterior.spreads or scores.isfinite().all():
             return scores
         if not isinstance(removal, str):
@@ -36,6 +41,10 @@ def resolve(removal: str | criteria.Criterion) -> Removal:
         return whole(posterior.mu).abs()
 
     return score
+
+
+def _family(posterior: SparsePosterior) -> Family | None:
+    return posterior.family if isinstance(posterior, SparseSpread) else None
 
 
 @dataclass(frozen=True)

@@ -47,7 +47,8 @@ class Subspace:
         every: M, the number of calls per update.
         rate: r_t, a number or a schedule over the updates t = 0, 1, ...
         removal: a name from `ssvi.criteria` or a function (mu, sigma) -> score; weights with large scores stay. Sparse
-            points, whose sigma is 0, are ordered by |mu| where a criterion is infinite.
+            points, whose sigma is 0, are ordered by |mu| where a criterion is infinite. Of other families than the Gaussian
+            "mean_abs" and "snr_abs" are their own, and criteria 5 and 6 are errors.
         addition: "sample" (criterion 1: the gradient under sampled theta), "mean" (criterion 2: the last K batches run at
             theta = mu, so those steps train mu without noise, and sigma by the KL alone), "random", "snr"
             (|mean g| / std g over the last K batches), or a function dl/dtheta -> score.
@@ -84,13 +85,14 @@ class Subspace:
     ) -> None:
         check_counts(every, mc_steps, until, candidates, grace, micro_batches)
         check_amounts(rate, fresh_sigma)
-        self.removal, self.addition = removals.resolve(removal), additions.resolve(addition, mc_steps)
+        self._posteriors = posteriors(bnn)
+        self.removal = removals.resolve(removal, self._posteriors.values())
+        self.addition = additions.resolve(addition, mc_steps)
         self.rate = schedules.resolve(rate)
         self.fresh_sigma = fresh_sigma
         self._observe = observe
         self._collecting = Collecting(self.addition, mc_steps, candidates, micro_batches)
         self.optimizers = [optimizer] if isinstance(optimizer, Optimizer) else list(optimizer)
-        self._posteriors = posteriors(bnn)
         self._sparse = {name: p for name, p in self._posteriors.items() if p.s < p.d}
         refuse_line_searches(self.optimizers)
         check_optimizers(self.optimizers, self._sparse)

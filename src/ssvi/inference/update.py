@@ -19,9 +19,9 @@ from ssvi.inference.ages import LayerAges
 from ssvi.inference.averages import follow
 from ssvi.inference.moments import Follower, StartsFresh, followers
 from ssvi.inference.removal import LayerRemoval, Removal
-from ssvi.nn.posterior import SparseGaussian
 from ssvi.nn.sharded import whole
 from ssvi.nn.sparse import SparsePosterior
+from ssvi.nn.spread import SparseSpread
 
 
 @dataclass(frozen=True)
@@ -118,7 +118,7 @@ def resolve_fresh_sigma(fresh_sigma: str | float, posterior: SparsePosterior, st
     """
     if not isinstance(fresh_sigma, str):
         return fresh_sigma
-    if not isinstance(posterior, SparseGaussian):
+    if not isinstance(posterior, SparseSpread):
         return 0.0
     stays = stays if stays.any() else ~stays
     if fresh_sigma == "mean_rho":

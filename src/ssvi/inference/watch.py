@@ -16,9 +16,9 @@ from torch import Tensor, nn
 
 from ssvi.inference import distributed
 from ssvi.math import gaussian
-from ssvi.nn.layers import gaussians, layers
-from ssvi.nn.posterior import SparseGaussian
+from ssvi.nn.layers import layers, spread_posteriors
 from ssvi.nn.sharded import whole
+from ssvi.nn.spread import SparseSpread
 
 EVERY = 100
 """Calls between two looks. A look waits for the device. The first looks come earlier: at call 1, 2, 4, ..., 64."""
@@ -82,7 +82,7 @@ class TrainingWatch:
 
     def __init__(self, bnn: nn.Module, remedies: Remedies, *, has_gaussian_prior: bool = True) -> None:
         self._bnn, self._remedies = bnn, remedies
-        self._posteriors = gaussians(bnn) if any(layers(bnn)) else {}
+        self._posteriors = spread_posteriors(bnn) if any(layers(bnn)) else {}
         self._extremes = _extremes(self._posteriors)
         self._sizes = _sizes(self._posteriors)
         self._may_collapse = has_gaussian_prior and bool(self._posteriors) and _collapsed(self._posteriors) is None
@@ -148,12 +148,12 @@ def not_finite(net: nn.Module) -> str | None:
     return None
 
 
-def _sizes(posteriors: Mapping[str, SparseGaussian]) -> list[Tensor]:
+def _sizes(posteriors: Mapping[str, SparseSpread]) -> list[Tensor]:
     """The norm of mu of each."""
     return [whole(posterior.mu.detach()).norm() for posterior in posteriors.values()]
 
 
-def _extremes(posteriors: Mapping[str, SparseGaussian]) -> tuple[list[Tensor], list[Tensor]]:
+def _extremes(posteriors: Mapping[str, SparseSpread]) -> tuple[list[Tensor], list[Tensor]]:
     """The least and the largest rho of each, by one operator: this is asked in every step of training."""
     pairs = [torch.aminmax(whole(posterior.rho.detach())) for posterior in posteriors.values()]
     return [least for least, _ in pairs], [most for _, most in pairs]
@@ -164,7 +164,7 @@ def _on_devices_of(now: Sequence[Tensor], before: Sequence[Tensor]) -> list[Tens
     return [value.to(other.device) for value, other in zip(before, now, strict=True)]
 
 
-def _bound(name: str, posterior: SparseGaussian, least: Tensor, most: Tensor) -> str | None:
+def _bound(name: str, posterior: SparseSpread, least: Tensor, most: Tensor) -> str | None:
     """Which sigma is held where, if these are the extremes of rho."""
     low, high = posterior.rho_range
     side = int(most >= high)
@@ -178,10 +178,11 @@ def _bound(name: str, posterior: SparseGaussian, least: Tensor, most: Tensor) ->
 
 
 @torch.no_grad()
-def _collapsed(posteriors: dict[str, SparseGaussian]) -> str | None:
+def _collapsed(posteriors: dict[str, SparseSpread]) -> str | None:
     """Whether q is hardly more than the prior: a small KL per weight, and most sigmas near that of the prior.
 
     Both are needed. In a good network many weights may be superfluous and follow the prior, but then the others have a KL.
+    It is counted above the least that the family can have, which for all families is the KL of a Gaussian with this sigma.
     """
     weights = sum(p.s for p in posteriors.values())
     sigmas = {name: whole(p.sigma) for name, p in posteriors.items()}

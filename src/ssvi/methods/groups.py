@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ssvi import allocation, criteria, structures
+from ssvi import allocation, criteria, families, structures
 from ssvi.inference import addition
 from ssvi.inference.subspace import Subspace
 from ssvi.methods.settings import Rule, Settings, at_least, default_of, one_of, setting, share, whole, word_or_positive
 from ssvi.nn.convert import to_bnn
-from ssvi.nn.posterior import SIGMA_MAPS
+from ssvi.nn.sigma_maps import SIGMA_MAPS
 from ssvi.nn.starts import FAN_IN, NET
 from ssvi.nn.supports import MAGNITUDE, RANDOM
 
@@ -113,6 +113,21 @@ class Posterior(Prior):
     sigma_init_std: float = setting(0.0, "spread of the starts: |N(sigma_init, sigma_init_std^2)|", at_least(0))
     sigma_map: str = setting(
         default_of(to_bnn, "sigma_map"), "exp (sigma learns) or softplus (the authors')", one_of(SIGMA_MAPS)
+    )
+
+
+@dataclass(frozen=True)
+class Family(Posterior):
+    """A posterior of any family, and its prior."""
+
+    posterior: str = setting(
+        default_of(to_bnn, "posterior"),
+        "gaussian, laplace or student-t:NU (NU greater than 2); the last two with :moment-matched behind: by Gaussian noise",
+        Rule(
+            families.is_known,
+            "gaussian, laplace, student-t, or student-t:NU with NU greater than 2, such as student-t:5; laplace and "
+            "student-t also with :moment-matched behind",
+        ),
     )
 
 
