@@ -72,13 +72,14 @@ def after_step(job: Job[Settings], net: nn.Module, optimizer: Optimizer, loss: S
     cooling = inv_temperature(1 / temperature, every=job.steps / 1000) if temperature else None
 
     def act(x: Tensor, y: Tensor) -> Work:
+        live = loss.live  # those that the step just made has multiplied with
         changed = loss.step(x, y)
         if cooling is not None:
             for group in optimizer.param_groups:
                 group["inv_temperature"] = cooling(loss.t)
-        return Work(changed)
+        return Work(changed, live=live)
 
-    return AfterStep(act)
+    return AfterStep(act, revives=True)
 
 
 def end_of_epoch(training: Training[Settings], epoch: int) -> None:

@@ -178,9 +178,11 @@ def update_gamma(job: Job[Updates], net: nn.Module, optimizer: Optimizer, loss: 
         micro_batches=1, **criteria,
     )  # fmt: skip
 
+    needed = 0 if criteria["addition"] == "random" else settings.mc_steps  # chance looks at no gradient
+
     def act(x: Tensor, y: Tensor) -> Work:
         update = subspace.step()
-        return Work(update.count, dense_gradients=settings.mc_steps) if update else Work()
+        return Work(update.count, dense_gradients=needed) if update else Work()
 
     return AfterStep(
         act, state=subspace, replaces_step=lambda: settings.skip_step and subspace.due,

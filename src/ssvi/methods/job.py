@@ -96,6 +96,8 @@ class Work(NamedTuple):
     """Batches whose dense gradients were formed for an update of gamma."""
     proposals: int = 0
     """Proposals of a sampler of masks, accepted or not."""
+    live: Mapping[str, int] | None = None
+    """The live weights of each layer in this step, where their number changes from step to step."""
 
 
 def _nothing(x: Tensor, y: Tensor) -> Work:
@@ -114,6 +116,8 @@ class AfterStep:
     """Whether the optimiser leaves out its step on this batch."""
     rate: Callable[[], float] = lambda: 0.0
     """r_t of the last update of gamma."""
+    revives: bool = False
+    """Whether a weight that is zero may come back at any step, so that every step needs the gradients of all weights."""
 
 
 @dataclass(frozen=True)
