@@ -8,7 +8,8 @@ Per example and training step, in units of that forward cost f: a deterministic 
 gradients of x and of the weight); a Bayesian one 6 f, since local reparameterisation multiplies twice, or 3 f with one theta
 for the batch (IVON). An update of gamma adds one dense weight gradient of each sparse layer, or K of them with addition
 criterion 3, or none where weights come in at random (SET). A method that may bring a zero back at any step (AEB) needs the
-gradient of every weight at every step: 2 f of the live weights and 1 f of the dense layer. See docs/differences.md for how this compares with the paper's column.
+gradient of every weight at every step: 2 f of the live weights and 1 f of the dense layer. See docs/differences.md for how
+this compares with the paper's column.
 """
 
 from __future__ import annotations

@@ -63,7 +63,10 @@ def test_mbnn_is_counted_by_the_channels_of_each_step_and_its_proposals(tmp_path
     step = Masks.step
 
     def counted(masks, x, y):
-        live = sum(int(m.sum()) * macs // d for (macs, d), m in zip(layers().values(), reachable(masks.net, x).values()))
+        live = sum(
+            int(m.sum()) * macs // d
+            for (macs, d), m in zip(layers().values(), reachable(masks.net, x).values(), strict=True)
+        )
         before = masks.proposed
         switched = step(masks, x, y)
         seen.append((live, masks.proposed - before, switched))
