@@ -197,10 +197,12 @@ def update_gamma(
         micro_batches=1, observe=observe if record_iou else None, **criteria,
     )  # fmt: skip
 
+    needed = 0 if criteria["addition"] == "random" else settings.mc_steps  # chance looks at no gradient
+
     def act(x: Tensor, y: Tensor) -> Work:
         update = subspace.step()
         iou = compared.pop() if compared else None
-        return Work(update.count, dense_gradients=settings.mc_steps, iou=iou) if update else Work()
+        return Work(update.count, dense_gradients=needed, iou=iou) if update else Work()
 
     return AfterStep(
         act, state=subspace, replaces_step=lambda: settings.skip_step and subspace.due,

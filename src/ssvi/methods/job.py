@@ -99,6 +99,8 @@ class Work(NamedTuple):
     """Proposals of a sampler of masks, accepted or not."""
     iou: CriteriaIoU | None = None
     """Of an update of gamma: how far the removal criteria agree, where that is recorded."""
+    live: Mapping[str, int] | None = None
+    """The live weights of each layer in this step, where their number changes from step to step."""
 
 
 def _nothing(x: Tensor, y: Tensor) -> Work:
@@ -117,6 +119,8 @@ class AfterStep:
     """Whether the optimiser leaves out its step on this batch."""
     rate: Callable[[], float] = lambda: 0.0
     """r_t of the last update of gamma."""
+    revives: bool = False
+    """Whether a weight that is zero may come back at any step, so that every step needs the gradients of all weights."""
 
 
 @dataclass(frozen=True)

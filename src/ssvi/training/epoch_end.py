@@ -70,11 +70,12 @@ def _validate(net: nn.Module, task: Task, batches: Batches) -> Validation | None
 
 
 def _flops(training: Training[Any], progress: Progress, batches: Batches) -> int:
-    """FLOPs of the epoch, counted by the network at its end."""
+    """FLOPs of the epoch, by the live weights of each step where their number changes, else by those at its end."""
     x = batches.split.x[:1].to(next(training.net.parameters()).device, torch.float32)
     return flops.training(
         training.net, x, steps=len(batches), batch_size=batches.batch_size,
         updates=progress.dense_gradients, proposals=progress.proposals, one_theta=training.one_theta,
+        live=progress.live, dense_weight_gradient=training.after_step.revives,
     )  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from ssvi.data import Batches, Examples, TrainingData
 from ssvi.inference import distributed
 from ssvi.inference.evaluate import Evaluation, NumberEvaluation
 from ssvi.inference.predict import networks
+from ssvi.inference.sync_batchnorm import synchronised
 from ssvi.inference.watch import DivergenceWarning
 from ssvi.methods.base import Method
 from ssvi.methods.job import Training
@@ -58,6 +59,10 @@ class Run:
     """The network, wrapped where several processes train it."""
     progress: Progress
     processes: int = 1
+    begin_method: Callable[[Run], None] | None = None
+    """Begins the method with the network that is trained first, where the recipe says so and it has not yet begun."""
+    first_epoch: int = 0
+    """The epoch in which the method began."""
     interrupted: str | None = None
     """The signal that stopped the run, or another reason."""
     iou_lines: list[IoULine] = field(default_factory=list)
@@ -147,7 +152,9 @@ class Run:
         numbers = pace.numbers(progress, self.training)
         line = epoch_end.summarise(numbers, self.training, progress, self.task, self.batches, validation)
         with self.folder.writing():
-            self.method.end_of_epoch(self.training, progress.epoch)
+            self.method.end_of_epoch(self.training, progress.epoch - self.first_epoch)
+            if self.begin_method is not None and progress.epoch + 1 == self.recipe.warm_epochs:
+                self.begin_method(self)
             self.progress = progress.next_epoch(epoch_end.indices(self.net))
             if distributed.rank() == 0:
                 self.folder.log.append(line)
@@ -194,6 +201,12 @@ def _write_end(run: Run, net: nn.Module) -> Evaluation | NumberEvaluation | None
         run.task.save(net, run.folder.path / "model.safetensors")
     run.folder.lock.free()
     return evaluation
+
+
+def wrapped(recipe: Recipe, net: nn.Module) -> Callable[[Tensor], Tensor]:
+    """The network, wrapped where several processes train it."""
+    forward = distributed.parallel(net)
+    return synchronised(forward) if recipe.sync_batchnorm else forward
 
 
 def in_order(data: TrainingData, examples: Examples) -> Batches:
