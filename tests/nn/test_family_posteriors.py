@@ -1,6 +1,7 @@
 """Laplace and Student-t posteriors in layers: one theta for each call, moment matching, and what works as with Gaussians."""
 
 import math
+import sys
 
 import pytest
 import torch
@@ -9,6 +10,7 @@ from scipy.integrate import quad
 from torch import nn
 
 import ssvi
+from ssvi.errors import UserError
 from ssvi.families import Laplace, StudentT
 from ssvi.nn.posterior import SparseFamily
 
@@ -225,6 +227,15 @@ def test_criteria_that_are_gaussian_formulas_are_refused_by_name_and_as_function
     for removal in (name, function if name == "snr_abs_textbook" else function(2.0)):
         with pytest.raises(ValueError, match="for Gaussian posteriors, and this one is laplace: take one of abs_mu"):
             ssvi.Subspace(bnn, optimizer, every=1, rate=0.1, removal=removal)
+
+
+def test_without_scipy_the_criteria_of_student_t_are_an_error_before_training(monkeypatch):
+    monkeypatch.setitem(sys.modules, "scipy.special", None)
+    bnn = ssvi.to_bnn(net(), 0.5, posterior="student-t")
+    optimizer = torch.optim.SGD(bnn.parameters(), lr=0.1)
+    with pytest.raises(UserError, match=r"needs scipy, which is not installed: pip install"):
+        ssvi.Subspace(bnn, optimizer, every=1, rate=0.1)
+    ssvi.Subspace(bnn, optimizer, every=1, rate=0.1, removal="snr")
 
 
 def test_criteria_3_and_4_are_those_of_the_family():
