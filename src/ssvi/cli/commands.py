@@ -59,6 +59,10 @@ COMMANDS = {
         "ssvi.cli.report:report_command",
         "One self-contained HTML page about one RUN, or several side by side; and the same as Markdown, a model card.",
     ),
+    "reproduce": (
+        "ssvi.cli.reproduce:reproduce_command",
+        "Repeat tables and figures of the paper, and print ours beside the paper's. Without ITEM, list them.",
+    ),
     "serve": (
         "ssvi.cli.serve:serve_command",
         "Answer images over HTTP with RUN: class, probabilities and uncertainty as JSON, and a page to drop an image on.",

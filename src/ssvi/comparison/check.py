@@ -12,11 +12,11 @@ from ssvi.training.start import check
 
 
 def check_runs(runs: Sequence[PlannedRun], data_dir: Path | None) -> None:
-    """Let one batch pass by each method and density; an error names the first run that could not be trained.
+    """Let one batch pass by each method and density on each data set; an error names the first run that cannot be trained.
 
     Runs that have begun have passed, and the seed makes no difference.
     """
-    waiting = {(run.recipe.method, run.density): run for run in reversed(runs) if not run.begun}
+    waiting = {(run.recipe.data, run.recipe.method, run.density): run for run in reversed(runs) if not run.begun}
     for run in waiting.values():
         try:
             check(run.recipe, data_dir)

@@ -6,7 +6,7 @@ None where no run has anything to show.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
 
 from markupsafe import Markup
@@ -27,16 +27,19 @@ NO_EXAMPLES = "The trained weights themselves: no test example is used."
 
 def render(runs: Sequence[Reported], sections: Iterable[Section | None], written: str) -> str:
     """The whole page; `written` says when."""
+    about = {"runs": runs, "used": f"{counts(evaluated(runs))}.", "things": things(runs[0]), "sign": sign}
+    return _rendered("page.html.jinja", [section for section in sections if section], written, about)
+
+
+def render_plain(title: str, intro: Sequence[HasHTML], sections: Sequence[Section], written: str) -> str:
+    """A page of sections that is about no single run; `intro` stands below the title."""
+    return _rendered("plain.html.jinja", sections, written, {"title": title, "intro": intro})
+
+
+def _rendered(template: str, sections: Sequence[Section], written: str, about: Mapping[str, object]) -> str:
     page_style = Markup((files("ssvi.report") / "page.css").read_text(encoding="utf-8"))  # our own file  # nosec B704
-    return environment().get_template("page.html.jinja").render(
-        runs=runs,
-        sections=[section for section in sections if section],
-        used=f"{counts(evaluated(runs))}.",
-        things=things(runs[0]),
-        sign=sign,
-        style=style() + page_style,
-        version=ssvi.__version__,
-        written=written,
+    return environment().get_template(template).render(
+        sections=sections, style=style() + page_style, version=ssvi.__version__, written=written, **about
     )  # fmt: skip
 
 

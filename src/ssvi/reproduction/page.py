@@ -1,0 +1,96 @@
+"""All items on one page: HTML that needs nothing else."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from markupsafe import Markup
+
+from ssvi.plotting import Cell, HasHTML, Table, element
+from ssvi.report.pieces import Cards, Section, Sentence, Titled
+from ssvi.report.sections import render_plain
+from ssvi.reproduction.items import Item
+from ssvi.reproduction.scales import Scale
+from ssvi.reproduction.shown import Shown
+from ssvi.reproduction.verdicts import Verdict, tally
+from ssvi.training.errors import RunError
+from ssvi.training.machine import Machine, this_machine
+from ssvi.training.sealed import write_whole
+
+TITLE = "The paper, table by table"
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """What made the numbers."""
+
+    command: str
+    scale: Scale
+    seeds: tuple[int, ...]
+    samples: int
+    date: str
+    machine: Machine
+
+    @classmethod
+    def now(cls, command: str, scale: Scale, seeds: Sequence[int], samples: int) -> Conditions:
+        """Those of this process, today."""
+        return cls(command, scale, tuple(seeds), samples, time.strftime("%Y-%m-%d"), this_machine())
+
+    @property
+    def words(self) -> str:
+        """In a sentence."""
+        hardware = f"{self.machine.processor}, {self.machine.cores} cores, torch {self.machine.torch}"
+        seeds = ", ".join(map(str, self.seeds))
+        return (
+            f"Scale {self.scale.name}: {self.scale.title}. Seeds {seeds}, {self.samples} samples of theta; {self.date}, "
+            f"{hardware}."
+        )
+
+
+Results = Sequence[tuple[Item, Shown]]
+
+
+def overview(results: Results) -> Table:
+    """A line for each item: how many of its claims were found again."""
+    rows = [
+        [Cell(item.name), Cell(item.where), Cell(item.claim), Cell(tally(shown.verdicts))] for item, shown in results
+    ]
+    return Table(["item", "in the paper", "what the paper says", "claims"], rows, words=(0, 1, 2, 3))
+
+
+def html(results: Results, conditions: Conditions) -> str:
+    """The page."""
+    intro: list[HasHTML] = [Sentence(conditions.words), overview(results)]
+    sections = [_section(item, shown, conditions) for item, shown in results]
+    return render_plain(TITLE, intro, sections, time.strftime("%Y-%m-%d %H:%M"))
+
+
+def _section(item: Item, shown: Shown, conditions: Conditions) -> Section:
+    content: list[HasHTML] = [_verdict_list(shown.verdicts)]
+    content += [Titled(each.title, each.table) for each in shown.tables]
+    content += [Cards(shown.plots)] if shown.plots else []
+    content += [Sentence(note) for note in shown.notes]
+    return Section(f"{item.name}: {item.title}", f"{item.where}. {item.claim}", content, item.command(conditions.scale))
+
+
+def _verdict_list(verdicts: Sequence[Verdict]) -> Markup:
+    lines = (
+        element(
+            "li", element("b", verdict.outcome), f": {verdict.claim}", element("small", verdict.why),
+            class_=verdict.outcome.replace(" ", "-"),
+        )
+        for verdict in verdicts
+    )  # fmt: skip
+    return element("ul", *lines, class_="verdicts")
+
+
+def write_html(file: Path, results: Results, conditions: Conditions) -> None:
+    """Write the page, whole or not at all."""
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(file, html(results, conditions).encode())
+    except OSError as error:
+        raise RunError(f"{file} cannot be written: {error}; choose another folder with --out") from error

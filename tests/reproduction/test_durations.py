@@ -1,0 +1,66 @@
+"""How long it takes: what finished runs took, and estimates of the others."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from grids import trained
+
+from ssvi.reproduction import durations
+from ssvi.reproduction.durations import Units
+from ssvi.reproduction.grids import Grid, planned
+from ssvi.reproduction.scales import DIGITS, SCALES
+from ssvi.reproduction.setups import Setup
+
+EPOCHS = {"minutes/digits-vi": 2.0, "minutes/digits-ssvi-0.1": 3.0, "minutes/digits-ssvi-0.5": 9.0}
+UNITS = Units("", "", "", start=1.0, epoch=EPOCHS, prediction={"minutes/digits": 0.01})
+
+
+@pytest.fixture(autouse=True)
+def units(monkeypatch):
+    monkeypatch.setattr(durations, "stored_units", lambda: UNITS)
+
+
+def seconds(method: str, density: float) -> float:
+    runs = planned(Grid(DIGITS, (method,), (density,)), (0,), Path("nowhere"))
+    took = durations.duration(runs, "minutes", samples=5, calibration=2.0)
+    assert not took.measured
+    return took.seconds
+
+
+def test_an_estimate_is_units_times_the_calibration():
+    rest = 2 * 1.0 + 2 * 359 * 5 * 0.01  # two processes, each of which evaluates
+    assert seconds("vi", 0.1) == pytest.approx(2 * (30 * 2.0 + rest))
+    assert seconds("ssvi", 0.5) == pytest.approx(2 * (30 * 9.0 + rest))
+    assert seconds("ssvi", 0.05) == pytest.approx(2 * (30 * 3.0 + rest)), "the nearest density"
+    runs = planned(Grid(DIGITS, ("vi",)), (0, 1), Path("nowhere"))
+    assert durations.shift_seconds(runs, "minutes", 100, 5, 2.0) == pytest.approx(2 * 2 * 100 * 5 * 0.01)
+
+
+def test_a_finished_run_took_what_its_log_says(tmp_path):
+    [run] = planned(Grid(Setup("small", "digits", {"epochs": 1, "width": 4}), ("vi",)), (0,), tmp_path)
+    took = durations.duration([trained(run)], "minutes", 5, 1e9)
+    assert took.measured
+    assert took.seconds == pytest.approx(run.folder.metrics()[0].seconds)
+
+
+def test_the_calibration_is_short_and_leaves_torch_as_it_was():
+    torch.manual_seed(3)
+    expected, threads = torch.rand(1), torch.get_num_threads()
+    torch.manual_seed(3)
+    assert 0 < durations.calibrate() < 5
+    assert torch.equal(torch.rand(1), expected)
+    assert torch.get_num_threads() == threads
+
+
+def test_every_run_of_every_scale_was_measured(monkeypatch):
+    monkeypatch.undo()
+    known = durations.stored_units()
+    assert known.start > 0
+    for scale in SCALES.values():
+        for grids in scale.grids.values():
+            for grid in [grid for grid in grids if not grid.unknown_settings]:
+                for run in planned(grid, (0,), Path("nowhere")):
+                    kind = f"{scale.name}/{grid.setup.name}-{run.recipe.method}"
+                    assert any(key.startswith(kind) for key in known.epoch), kind
+                    assert known.prediction[f"{scale.name}/{grid.setup.name}"] > 0
