@@ -60,6 +60,8 @@ def test_an_item_is_trained_evaluated_and_put_on_a_page(tmp_path, tiny):
     for verdict in item["verdicts"]:
         assert verdict["claim"] in html
         assert f"- **{verdict['outcome']}**: {verdict['claim']}" in text
+    missed = [verdict["claim"] for verdict in item["verdicts"] if verdict["outcome"] == "not repeated"]
+    assert all(html.count(claim) == 2 for claim in missed), "in the list of the item, and in that at the top"
     assert html.count('<svg class="plot"') == 3, "two curves over the epochs, and the end by value"
     assert "ssvi reproduce fresh --scale minutes" in html
     figures = {file.name for file in (tmp_path / "figures").iterdir()}

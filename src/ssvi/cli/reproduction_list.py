@@ -60,7 +60,8 @@ def _listed(item: Item, scale: Scale, runs: Sequence[PlannedRun], samples: int, 
     extra = shift_seconds(runs, scale.name, item.more_images(scale), samples, calibration)
     data = dict.fromkeys(wording.data_name(run.recipe.data) for run in runs)
     missing = [name for grid in scale.grids[item.name] for name in grid.unknown_settings]
-    needs = [*data, *(f"the setting {name}, which this version has not" for name in missing)]
+    others = dict.fromkeys(name for names in scale.ood.values() for name in names) if item.needs_ood else {}
+    needs = [*(data | others), *(f"the setting {name}, which this version has not" for name in missing)]
     return ListedItem(
         item.name, item.where, item.title, ", ".join(needs) or "nothing", len(runs), taken.seconds + extra,
         taken.measured and bool(runs) and not extra,

@@ -8,7 +8,7 @@ from ssvi.comparison import write_section
 from ssvi.comparison.page import between_markers
 from ssvi.plotting import Drawing
 from ssvi.reproduction.items import Item
-from ssvi.reproduction.page import Conditions, Results, overview
+from ssvi.reproduction.page import Conditions, Results, not_repeated, overview
 from ssvi.reproduction.shown import Shown
 from ssvi.training.errors import RunError
 from ssvi.training.sealed import write_whole
@@ -27,12 +27,8 @@ def write_page(page: Path, results: Results, conditions: Conditions) -> None:
         blocks = [_item(item, shown, conditions, folder) for item, shown in results]
     except OSError as error:
         raise RunError(f"--write {page}: its drawings in {folder} cannot be written: {error}") from error
-    head = (
-        f"## Scale {conditions.scale.name}",
-        f"`{conditions.command}`",
-        conditions.words,
-        overview(results).markdown(),
-    )
+    tables = [table.markdown() for table in (overview(results), not_repeated(results)) if table]
+    head = f"## Scale {conditions.scale.name}", f"`{conditions.command}`", conditions.words, *tables
     write_section(page, name, between_markers(name, "\n\n".join([*head, *blocks])))
 
 

@@ -15,7 +15,7 @@ from ssvi.report.sections import render_plain
 from ssvi.reproduction.items import Item
 from ssvi.reproduction.scales import Scale
 from ssvi.reproduction.shown import Shown
-from ssvi.reproduction.verdicts import Verdict, tally
+from ssvi.reproduction.verdicts import NOT_REPEATED, Verdict, tally
 from ssvi.training.errors import RunError
 from ssvi.training.machine import Machine, this_machine
 from ssvi.training.sealed import write_whole
@@ -61,9 +61,19 @@ def overview(results: Results) -> Table:
     return Table(["item", "in the paper", "what the paper says", "claims"], rows, words=(0, 1, 2, 3))
 
 
+def not_repeated(results: Results) -> Table | None:
+    """The claims that were not found again, of all items; None if there are none."""
+    found = [
+        (item, verdict) for item, shown in results for verdict in shown.verdicts if verdict.outcome == NOT_REPEATED
+    ]
+    rows = [[Cell(item.name), Cell(verdict.claim), Cell(verdict.why)] for item, verdict in found]
+    return Table(["item", "not repeated", "why"], rows, words=(0, 1, 2)) if rows else None
+
+
 def html(results: Results, conditions: Conditions) -> str:
     """The page."""
-    intro: list[HasHTML] = [Sentence(conditions.words), overview(results)]
+    missed = not_repeated(results)
+    intro: list[HasHTML] = [Sentence(conditions.words), overview(results), *([missed] if missed else [])]
     sections = [_section(item, shown, conditions) for item, shown in results]
     return render_plain(TITLE, intro, sections, time.strftime("%Y-%m-%d %H:%M"))
 
