@@ -31,3 +31,11 @@ def test_one_run_of_each_method_and_density_is_looked_at_unless_it_has_begun(tmp
     looked_at.clear()
     check_runs(runs, None)
     assert looked_at == []
+
+
+def test_each_data_set_is_looked_at(tmp_path, monkeypatch):
+    looked_at = []
+    monkeypatch.setattr(check, "check", lambda recipe, data_dir: looked_at.append(recipe.data))
+    runs = plan([SMALL], [0.1], [0], tmp_path / "a") + plan([SMALL.replace(data="mnist")], [0.1], [0], tmp_path / "b")
+    check_runs(runs, None)
+    assert sorted(looked_at) == ["digits", "mnist"]

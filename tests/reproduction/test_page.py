@@ -32,7 +32,14 @@ def test_the_page_has_everything_and_escapes_it():
     text = page.html([(ITEMS["fresh"], shown())], conditions())
     assert "<b>more</b>" not in text
     assert "more is &lt;b&gt;more&lt;/b&gt;" in text
-    for words in ("the table", "the plot", "a note", "1 ± 2", "Seeds 0, 1", "ssvi reproduce fresh --scale minutes"):
+    for words in (
+        "the table",
+        "the plot",
+        "a note",
+        "1 ± 2",
+        "Seeds: 0, 1; samples of theta: 5",
+        "ssvi reproduce fresh --scale minutes",
+    ):
         assert words in text
     assert [text.count(f'class="{kind}"') for kind in ("repeated", "not-repeated", "cannot-be-compared")] == [1, 1, 1]
     assert "1 repeated, 1 not repeated, 1 cannot be compared" in text

@@ -45,6 +45,7 @@ def show_list(scale: Scale, seeds: Sequence[int], out: Path, samples: int, as_js
     listed = [_listed(ITEMS[name], scale, own, samples, calibration) for name, own in runs.items()]
     every = each_once(run for own in runs.values() for run in own)
     whole = duration(every, scale.name, samples, calibration).seconds
+    whole += sum(_extra(ITEMS[name], scale, own, samples, calibration) for name, own in runs.items())
     longest = max((duration([run], scale.name, samples, calibration).seconds for run in every), default=0.0)
     plain = {"scale": scale.name, "items": [to_plain(one) for one in listed], "runs": len(every), "seconds": whole}
     show(plain, as_json, lambda: _tables(scale, listed, len(every), whole, longest))
@@ -55,9 +56,14 @@ def _runs(scale: Scale, name: str, seeds: Sequence[int], out: Path) -> list[Plan
     return each_once(run for grid in possible for run in planned(grid, seeds, out))
 
 
+def _extra(item: Item, scale: Scale, runs: Sequence[PlannedRun], samples: int, calibration: float) -> float:
+    """Seconds for evaluations beyond the test images."""
+    return shift_seconds(runs, scale.name, item.more_images(scale), samples, calibration)
+
+
 def _listed(item: Item, scale: Scale, runs: Sequence[PlannedRun], samples: int, calibration: float) -> ListedItem:
     taken = duration(runs, scale.name, samples, calibration)
-    extra = shift_seconds(runs, scale.name, item.more_images(scale), samples, calibration)
+    extra = _extra(item, scale, runs, samples, calibration)
     data = dict.fromkeys(wording.data_name(run.recipe.data) for run in runs)
     missing = [name for grid in scale.grids[item.name] for name in grid.unknown_settings]
     others = dict.fromkeys(name for names in scale.ood.values() for name in names) if item.needs_ood else {}

@@ -7,6 +7,7 @@ for `calibrate` at that moment. So an estimate here is such a unit times what `c
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -102,10 +103,15 @@ def _setup_name(run: PlannedRun) -> str:
 
 def _nearest(units: Mapping[str, float], name: str, density: float | None) -> float:
     """The unit of a kind of run; where its density was not measured, that of the nearest one that was."""
-    if density is None or f"{name}-{density!r}" in units:
-        return _known(units, name if density is None else f"{name}-{density!r}")
-    measured = [key for key in units if key.startswith(f"{name}-")]
-    return units[min(measured, key=lambda key: abs(float(key.removeprefix(f"{name}-")) - density))] if measured else 0.0
+    if density is None:
+        return _known(units, name)
+    measured = {float(key.removeprefix(f"{name}-")): unit for key, unit in units.items() if _is_density_of(key, name)}
+    return measured[min(measured, key=lambda at: abs(at - density))] if measured else 0.0
+
+
+def _is_density_of(key: str, name: str) -> bool:
+    """Whether the key is the name and a density: "ssvi-lrt-0.1" is not one of "ssvi"."""
+    return re.fullmatch(rf"{re.escape(name)}-[0-9.e-]+", key) is not None
 
 
 def _known(units: Mapping[str, float], name: str) -> float:

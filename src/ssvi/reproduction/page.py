@@ -45,7 +45,7 @@ class Conditions:
         hardware = f"{self.machine.processor}, {self.machine.cores} cores, torch {self.machine.torch}"
         seeds = ", ".join(map(str, self.seeds))
         return (
-            f"Scale {self.scale.name}: {self.scale.title}. Seeds {seeds}, {self.samples} samples of theta; {self.date}, "
+            f"Scale {self.scale.name}: {self.scale.title}. Seeds: {seeds}; samples of theta: {self.samples}; {self.date}, "
             f"{hardware}."
         )
 
