@@ -23,7 +23,7 @@ import torch
 from ssvi import predict
 from ssvi.cli.options import data_dir_option
 from ssvi.comparison import PlannedRun
-from ssvi.reproduction.durations import FILE, Units, calibrate
+from ssvi.reproduction.durations import FILE, Units, calibrate, setup_name
 from ssvi.reproduction.grids import each_once, planned
 from ssvi.reproduction.scales import SCALES, Scale
 from ssvi.training.machine import this_machine
@@ -40,15 +40,18 @@ BATCH = 100
 @click.option(
     "--scale", "names", multiple=True, default=tuple(SCALES), help="measure these, keep what is known of others"
 )
+@click.option("--missing", is_flag=True, help="measure only kinds of runs that the file does not have")
 @data_dir_option
-def main(names: tuple[str, ...], data_dir: Path | None) -> None:
+def main(names: tuple[str, ...], missing: bool, data_dir: Path | None) -> None:
     """Measure every kind of run and write the file."""
     torch.set_num_threads(1)
     known = json.loads(TARGET.read_text()) if TARGET.is_file() else {}
     epoch, prediction, begin = known.get("epoch", {}), known.get("prediction", {}), start_of_process()
     for name in names:
         for key, run in kinds(SCALES[name]).items():
-            setup = f"{name}/{run.name.partition(f'-{run.recipe.method}')[0]}"
+            if missing and key in epoch:
+                continue
+            setup = f"{name}/{setup_name(run)}"
             epoch[key], prediction[setup] = measure(run, data_dir)
             click.echo(f"{key}: an epoch {epoch[key]:.1f}, an image {prediction[setup]:.2g}")
             save(Units(time.strftime("%Y-%m-%d"), *about(), begin, epoch, prediction))
@@ -69,10 +72,15 @@ def save(units: Units) -> None:
 
 
 def kinds(scale: Scale) -> dict[str, PlannedRun]:
-    """One run of every setup, method and density, by its key."""
+    """One run of every network, method and density, by its key."""
     grids = [grid for grids in scale.grids.values() for grid in grids if not grid.unknown_settings]
     runs = each_once(run for grid in grids for run in planned(grid, (0,), Path("runs")))
-    return {f"{scale.name}/{run.name.removesuffix('-seed0')}": run for run in runs if "=" not in run.name}
+    return {_key(scale, run): run for run in runs if "=" not in run.name}
+
+
+def _key(scale: Scale, run: PlannedRun) -> str:
+    method_and_density = run.name.removesuffix("-seed0").partition(f"-{run.recipe.method}")[2]
+    return f"{scale.name}/{setup_name(run)}-{run.recipe.method}{method_and_density}"
 
 
 def measure(planned_run: PlannedRun, data_dir: Path | None) -> tuple[float, float]:

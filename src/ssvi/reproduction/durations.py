@@ -24,6 +24,8 @@ FILE = "durations.json"
 TURNS = 3
 TEST_IMAGES = {"digits": 359}
 """Test images of the data sets that have not 10,000 of them."""
+SAME_NETWORK = {"cifar100": "cifar10"}
+"""Setups that were not measured, and those that were: the network is the same but for its last layer."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +85,7 @@ def duration(runs: Iterable[PlannedRun], scale: str, samples: int, calibration: 
 def _of_run(run: PlannedRun, scale: str, samples: int, calibration: float) -> Duration:
     if run.folder.finished:
         return Duration(sum(line.seconds for line in run.folder.metrics()), True)
-    units, name = stored_units(), _setup_name(run)
+    units, name = stored_units(), setup_name(run)
     training = run.epochs * _nearest(units.epoch, f"{scale}/{name}-{run.recipe.method}", run.density)
     images = TEST_IMAGES.get(run.recipe.data, 10_000)
     testing = 2 * images * samples * _known(units.prediction, f"{scale}/{name}")  # `train` and `evaluate`
@@ -93,12 +95,13 @@ def _of_run(run: PlannedRun, scale: str, samples: int, calibration: float) -> Du
 def shift_seconds(runs: Iterable[PlannedRun], scale: str, images: int, samples: int, calibration: float) -> float:
     """Seconds of one core to predict so many more images with each of the runs."""
     units = stored_units().prediction
-    return sum(calibration * images * samples * _known(units, f"{scale}/{_setup_name(run)}") for run in runs)
+    return sum(calibration * images * samples * _known(units, f"{scale}/{setup_name(run)}") for run in runs)
 
 
-def _setup_name(run: PlannedRun) -> str:
-    """The setup of a run, by the name of its folder."""
-    return run.name.partition(f"-{run.recipe.method}")[0]
+def setup_name(run: PlannedRun) -> str:
+    """The setup of a run, by the name of its folder, or the one that was measured in its place."""
+    name = run.name.partition(f"-{run.recipe.method}")[0]
+    return SAME_NETWORK.get(name, name)
 
 
 def _nearest(units: Mapping[str, float], name: str, density: float | None) -> float:
