@@ -95,7 +95,7 @@ recipe has a tenth of its beta, so that the KL weighs as much in a step; SSVI an
 
 MINUTES = Scale(
     "minutes",
-    "digits and Fashion-MNIST, a narrow lenet; about an hour for all items on two cores",
+    "digits and Fashion-MNIST, a narrow lenet; about an hour and a half for all items on two cores",
     {
         "table-1": (*_table_1(DIGITS), *_table_1(FASHION)),
         "table-2": (*_table_2(DIGITS, 0.05), *_table_2(FASHION, 0.05)),
