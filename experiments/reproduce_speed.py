@@ -70,7 +70,7 @@ def save(units: Units) -> None:
 
 def kinds(scale: Scale) -> dict[str, PlannedRun]:
     """One run of every setup, method and density, by its key."""
-    grids = [grid for grids in scale.grids.values() for grid in grids if not grid.unknown_settings]
+    grids = [grid for grids in scale.grids.values() for grid in grids]
     runs = each_once(run for grid in grids for run in planned(grid, (0,), Path("runs")))
     return {f"{scale.name}/{run.name.removesuffix('-seed0')}": run for run in runs if "=" not in run.name}
 

@@ -3,8 +3,8 @@
     ssvi train digits --out out/runs/digits
     python experiments/zoo.py digits out/runs/digits
 
-`make zoo` does both for the networks that come with the package. A network of more than 1 MB does not: it goes to
-out/zoo/NAME, and from there to the Hub.
+`make zoo` does both for the networks that come with the package. A network of more than 1 MB does not come with it: it goes
+to zoo/NAME of the repository, and from there to the Hub.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from ssvi import hub, zoo
 from ssvi.errors import UserError
 
 MOST_BYTES = 1_000_000
+LARGE = Path(__file__).parent.parent / "zoo"
+"""The home of networks that are too large for the package."""
 KEPT = ("recipe.toml", "metrics.jsonl", "result.json", "threshold.json", "evaluation.json", "ood-*.json")
 """Of the files of a run. Without machine.json, which has the paths of a user."""
 
@@ -52,14 +54,13 @@ def pack(run: Path, target: Path) -> Path:
 
 
 def place(packed: Path) -> Path:
-    """Move a packed network into the package, or, if it is too large, into out/zoo; returns where it is."""
-    home = zoo.FOLDER if size(packed) <= MOST_BYTES else Path("out/zoo")
+    """Move a packed network into the package, or, if it is too large, beside it; returns where it is."""
+    home = zoo.FOLDER if size(packed) <= MOST_BYTES else LARGE
     home.mkdir(parents=True, exist_ok=True)
     target = home / packed.name
     shutil.rmtree(target, ignore_errors=True)
     shutil.move(packed, target)
-    if home == zoo.FOLDER:
-        write_checksums(home)
+    write_checksums(home)
     return target
 
 

@@ -11,6 +11,8 @@ from ssvi.nn.models import resnet18
 
 def test_flops_of_resnet18_are_the_known_ones():
     net = resnet18()
+    for weight in net.parameters():  # of 11 million initial weights one or two may be exactly zero, and would not count
+        nn.init.ones_(weight)
     x = torch.randn(2, 3, 32, 32)
     forward = 555_422_720
     assert ssvi.flops.inference(net, x) == 2 * forward
@@ -71,3 +73,32 @@ def test_every_weight_of_a_sequence_is_used_once_per_token():
     assert {cost.name: cost.dense_macs for cost in sparse} == costs
     live = {name: layer.s * 5 for name, layer in ssvi.nn.posteriors(bnn).items() if name != "table"}
     assert {cost.name: cost.live_macs for cost in sparse if cost.name != "table"} == live
+
+
+ROW = torch.zeros(1, 4)
+
+
+def tiny():
+    """12 and 6 multiply-accumulates."""
+    return nn.Sequential(nn.Linear(4, 3), nn.ReLU(), nn.Linear(3, 2))
+
+
+def test_live_weights_count_in_the_step_that_has_them():
+    """By hand: 12, 8 and 4 live weights of the first layer in three steps, 6 of the second; 2 FLOPs, 3 passes, batch 5."""
+    by_hand = 2 * 5 * 3 * ((12 + 8 + 4) + 3 * 6)
+    assert ssvi.flops.training(tiny(), ROW, steps=3, batch_size=5, live={"0": 24}) == by_hand == 1260
+    assert ssvi.flops.training(tiny(), ROW, steps=3, batch_size=5) == 2 * 5 * 3 * 3 * 18 == 1620
+
+
+def test_zeros_that_may_come_back_need_the_dense_weight_gradient():
+    """By hand: two products with the live weights (forward, gradient of x), and one with all (gradient of the weight)."""
+    count = ssvi.flops.training(tiny(), ROW, steps=3, batch_size=5, live={"0": 24, "2": 6}, dense_weight_gradient=True)
+    assert count == 2 * 5 * (2 * (24 + 6) + 3 * (12 + 6)) == 1140
+    dense = ssvi.flops.training(tiny(), ROW, steps=3, batch_size=5, dense_weight_gradient=True)
+    assert dense == ssvi.flops.training(tiny(), ROW, steps=3, batch_size=5), "a dense step has it already"
+
+
+def test_a_proposal_of_masks_costs_as_much_as_a_step():
+    """By hand: three steps and two proposals at a mean of 8 + 6 live weights, 3 passes each."""
+    count = ssvi.flops.training(tiny(), ROW, steps=3, batch_size=5, proposals=2, live={"0": 24})
+    assert count == 2 * 5 * 3 * (3 + 2) * (8 + 6) == 2100

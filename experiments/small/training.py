@@ -78,10 +78,10 @@ def warm_up_and_cosine(steps: int) -> Callable[[int], float]:
 
 
 def train_bayesian(net: nn.Module, loss: Loss, batches: Batches, density: float, settings: Settings) -> nn.Module:
-    """The loop of the README: what has a default is not given."""
+    """The loop of the README: what has a default is not given, but for the warm-up, which the schedule of both sides has."""
     rate = ssvi.schedules.cosine(RATE, steps=max(1, len(batches) // EVERY))
     bnn = ssvi.to_bnn(net, density, **settings.to_bnn)
-    optimizer = ssvi.IVON(bnn, train_size=len(batches.examples), **settings.ivon)
+    optimizer = ssvi.IVON(bnn, train_size=len(batches.examples), warmup=0, **settings.ivon)
     scheduler = LambdaLR(optimizer, warm_up_and_cosine(len(batches)))
     subspace = ssvi.Subspace(bnn, optimizer, **{"every": EVERY, "rate": rate, **settings.subspace})
     for x, y in batches:

@@ -6,12 +6,15 @@ counted, as in RigL and the paper.
 
 Per example and training step, in units of that forward cost f: a deterministic layer takes 3 f (forward, and the
 gradients of x and of the weight); a Bayesian one 6 f, since local reparameterisation multiplies twice, or 3 f with one theta
-for the batch (IVON). An update of gamma adds one dense weight gradient of each sparse layer, or K of them with addition
-criterion 3. See docs/differences.md for how this compares with the paper's column.
+for the batch (IVON, and families of posteriors without local reparameterisation). An update of gamma adds one dense weight
+gradient of each sparse layer, or K of them with addition criterion 3, or none where weights come in at random (SET). A
+method that may bring a zero back at any step (AEB) needs the gradient of every weight at every step: 2 f of the live weights
+and 1 f of the dense layer. See docs/differences.md for how this compares with the paper's column.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -34,12 +37,16 @@ class LayerCost:
     """Multiply-accumulates of one forward pass through a layer, per example."""
 
     name: str
+    weights: int
+    """How many it has, live or not."""
     bayesian: bool
-    """Whether its weights are random, so that training multiplies twice."""
+    """Whether its weights are random."""
     dense_macs: int
     """If all its weights were there."""
     live_macs: int
     """With its live weights alone."""
+    local: bool
+    """Whether training multiplies twice, by local reparameterisation."""
 
 
 def per_layer(net: nn.Module, x: Tensor) -> list[LayerCost]:
@@ -75,14 +82,14 @@ class _Weight:
 
     def cost(self, layer: nn.Module, args: tuple[Any, ...], y: Any, examples: int, live: Tensor | None) -> LayerCost:
         """Of one call of the layer; `live` is the mask of the weights that count, if it is known already."""
-        theta, random = self.theta, False
+        theta, random, local = self.theta, False, False
         if isinstance(theta, SparsePosterior):
-            d, s, random = theta.d, theta.s, theta.spreads
+            d, s, random, local = theta.d, theta.s, theta.spreads, theta.is_local
         else:
             d, s = theta.numel(), int((theta != 0 if live is None else live).sum())
         outputs = self.layout.by_output(torch.empty(theta.shape, device="meta")).shape[0]
         uses = uses_per_example(layer, args, y, outputs, examples)
-        return LayerCost(self.name, random, int(d * uses), int(s * uses))
+        return LayerCost(self.name, d, random, int(d * uses), int(s * uses), local)
 
 
 def _weights(name: str, module: nn.Module) -> list[_Weight]:
@@ -114,14 +121,31 @@ def training(
     updates: int = 0,
     proposals: int = 0,
     one_theta: bool = False,
+    live: Mapping[str, int] | None = None,
+    dense_weight_gradient: bool = False,
 ) -> int:
     """FLOPs of training: `steps` batches, of which `updates` also form the dense gradients that updates of gamma need.
 
     `proposals` are those of a sampler of channel masks. Each is a forward pass at the present masks, one at the proposed,
     and a backward pass that needs no gradients of weights: as much as a step. With `one_theta` (IVON) a Bayesian layer
-    costs as much as a deterministic one: there is no second product for the variance.
+    costs as much as a deterministic one: there is no second product for the variance. `live` has the live weights of a
+    layer, summed over the steps, where their number changes; elsewhere it is that of `net`. With `dense_weight_gradient`
+    a step forms the gradients of the weights that are zero, too.
     """
-    costs = per_layer(net, x)
-    step = sum((6 if cost.bayesian and not one_theta else 3) * cost.live_macs for cost in costs)
-    update = sum(cost.dense_macs for cost in costs if cost.live_macs < cost.dense_macs)
-    return 2 * batch_size * ((steps + proposals) * step + updates * update)
+    macs = 0
+    for cost in per_layer(net, x):
+        products = 6 if cost.local and not one_theta else 3
+        total = _live_macs(cost, steps, live or {})
+        macs += products * (total + total * proposals // max(steps, 1))
+        if dense_weight_gradient:
+            macs += steps * cost.dense_macs - total
+        if cost.live_macs < cost.dense_macs:
+            macs += updates * cost.dense_macs
+    return 2 * batch_size * macs
+
+
+def _live_macs(cost: LayerCost, steps: int, live: Mapping[str, int]) -> int:
+    """Multiply-accumulates of the forward passes of all steps, per example of a batch."""
+    if cost.name in live:
+        return live[cost.name] * cost.dense_macs // cost.weights
+    return steps * cost.live_macs

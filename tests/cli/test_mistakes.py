@@ -39,6 +39,7 @@ def test_mistakes_are_a_sentence_and_not_a_traceback(words, message, stopped):
     assert_one_line(message, *stopped(*words))
 
 
+@pytest.mark.filterwarnings("ignore:layer .* mu has become")  # a line above the error
 @pytest.mark.parametrize(
     ("words", "message"),
     [

@@ -24,3 +24,18 @@ def test_plot_of_a_varied_setting(tmp_path):
     assert out.read_text().startswith("<svg")
     shown = run_command("plot", tmp_path / "runs", "--x", "epoch", "--y", "val_nll", "--out", out)
     assert "val_nll against epoch" in shown
+
+
+def test_a_curve_over_the_sparsity_that_comes_out(tmp_path):
+    """VD at two thresholds beside SSVI at two densities; sparsity is that of all layers, as in the tables."""
+    runs = planned(
+        tmp_path / "runs", "vd", "ssvi", densities=[0.1, 0.4], variations=[parse_variation("threshold=-6,-1")]
+    )
+    for run in runs:
+        trained(run)
+    results = comparison.evaluate_runs(runs, {}, samples=2)
+    words = ("plot", tmp_path / "runs", "--x", "sparsity", "--y", "accuracy", "--out", tmp_path / "plot.svg", "--json")
+    lines = {line["label"]: line["points"] for line in json.loads(run_command(*words))["lines"]}
+    expected = {(run.place.method, run.sparsity) for run in results}
+    assert {("vd", point["x"]) for point in lines["VD"]} | {("ssvi", point["x"]) for point in lines["SSVI"]} == expected
+    assert len(expected) == 4

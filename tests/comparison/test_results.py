@@ -6,7 +6,16 @@ from ssvi import comparison
 from ssvi.comparison import FailedRun
 from ssvi.training.records import to_plain
 
-PLACE = {"run": "r1", "data": "digits", "method": "ssvi", "density": 0.05, "seed": 1, "unit": "weight", "varied": {}}
+PLACE = {
+    "run": "r1",
+    "data": "digits",
+    "method": "ssvi",
+    "density": 0.05,
+    "seed": 1,
+    "unit": "weight",
+    "varied": {},
+    "course": "",
+}
 NUMBERS = [
     "examples", "samples", "accuracy", "nll", "brier", "ece", "marginal_calibration_error", "aurc", "networks",
     "weights", "live_weights", "sparsity", "sparsity_of_all", "disk_bytes", "memory_bytes", "memory_bytes_dense_vi",

@@ -238,6 +238,17 @@ def test_a_storage_that_fails_is_one_line_and_the_search_goes_on_later(tmp_path,
     assert home.started == ["static-trial0", "static-trial0", "static-trial1"]
 
 
+def test_a_recipe_that_is_too_short_for_a_trained_start_is_tuned_without(tmp_path, monkeypatch):
+    """Six epochs hold a start of three and a chain of three; three hold a chain of two states alone."""
+    (long,) = studies_in(tmp_path / "long", "aeb", epochs=6, members=1)
+    assert long.search.space["warm_start"].values == (0.0, 0.5)
+    (chain,) = studies_in(tmp_path / "chain", "aeb", epochs=3, members=2)
+    assert chain.search.space["warm_start"].values == (0.0,)
+    home = quick(monkeypatch, near(0.1))
+    studies, _ = search(tmp_path / "run", home, "aeb", trials=4, epochs=3, members=2)
+    assert {record.user_attrs["settings"]["warm_start"] for record in studies[0].trials()} == {0.0}
+
+
 def test_what_is_fixed_is_not_searched(tmp_path, monkeypatch):
     (study,) = studies_in(tmp_path, "static", fixed=("lr",), lr=0.3)
     trial = study.ask()

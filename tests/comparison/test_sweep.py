@@ -54,6 +54,34 @@ def test_lines_are_what_differs_or_what_is_asked_for():
     assert [line.label for line in sweep(SOURCES[:1], "rate", "nll")] == ["all runs"]
 
 
+def outcome(method: str, seed: int, sparsity: float, nll: float, **settings: object) -> Source:
+    return Source(Path("x"), {"method": method, "seed": seed} | settings, {"nll": nll, "sparsity": sparsity}, ())
+
+
+def test_against_a_number_that_comes_out_each_method_has_a_curve():
+    """The seeds of one beta are one point, at the mean of the sparsities that came out."""
+    sources = [
+        outcome("vd", 0, 0.96, 0.3, beta_max=1.0), outcome("vd", 1, 0.98, 0.5, beta_max=1.0),
+        outcome("vd", 0, 0.5, 0.1, beta_max=0.1), outcome("ssvi", 0, 0.95, 0.2, density=0.05),
+        outcome("ssvi", 0, 0.8, 0.15, density=0.2),
+    ]  # fmt: skip
+    vd, ssvi = sweep(sources, "sparsity", "nll")
+    assert vd == SweepLine(
+        "VD",
+        (
+            SweepPoint(0.5, 0.1, None, 1),
+            SweepPoint(pytest.approx(0.97), pytest.approx(0.4), pytest.approx(0.02**0.5), 2),
+        ),
+    )
+    assert [(point.x, point.mean) for point in ssvi.points] == [(0.8, 0.15), (0.95, 0.2)]
+    assert drawing([vd, ssvi], "sparsity", "nll").file().count('class="line') == 2
+
+
+def test_a_run_without_the_setting_on_the_axis_has_no_point():
+    lines = sweep(SOURCES, "rate", "nll")
+    assert [line.label for line in lines] == ["SSVI", "RigL"], "dense VI has no rate"
+
+
 def test_a_word_on_the_axis_makes_rows():
     lines = sweep(SOURCES, "method", "nll", by=["rate"])
     assert [point.x for point in lines[0].points] == ["ssvi"]

@@ -6,6 +6,8 @@ import pytest
 from grids import HAND_MADE
 
 from ssvi import comparison
+from ssvi.training import recipe_files
+from ssvi.training.length import course
 
 
 def test_mean_and_standard_deviation_by_hand():
@@ -34,3 +36,19 @@ def test_a_debiased_error_that_no_seed_tells_from_0_is_said_to_be_so():
 
     assert cell(0.51, 0.52, 0.53) == "0.5000 ± 0.0000; not distinguishable from 0 (95 %: below 0.5300)"
     assert cell(0.51, None, 0.53) == "0.5000 ± 0.0000"
+
+
+def test_chains_and_starts_are_stated():
+    recipe = recipe_files.load("digits", "aeb").replace(epochs=30, members=5, burn_in=0.5, temperature=1e-3)
+    text = "a chain of 30 epochs: 15 of burn-in, then 5 states, 3 epochs apart, at temperature 0.001"
+    assert course(recipe) == text
+    warm = recipe.replace(warm_start=0.5, members=1)
+    assert course(warm) == (
+        "15 epochs of plain training first (learning rate 0.1); "
+        "a chain of 15 epochs: 7 of burn-in, then 1 state, at temperature 0.001"
+    )
+    assert course(recipe_files.load("digits", "rigl")) == ""
+    runs = [replace(run, place=replace(run.place, course=text if i else "")) for i, run in enumerate(HAND_MADE[2:4])]
+    *_, (title, head, rows) = comparison.tables(comparison.rows(runs))
+    assert (title, head, len(rows)) == ("Chains and starts", ["algorithm", "what the epochs are spent on"], 1)
+    assert rows[0][1] == text

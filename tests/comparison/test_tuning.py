@@ -59,6 +59,17 @@ def test_the_tables_are_for_a_recipe_file_and_say_where_they_come_from():
     assert parse(tables, "tables", "ensemble").lr == 0.5
 
 
+def test_trials_of_another_length_are_said_in_the_tables():
+    assert comparison.length(30, 30) == comparison.length(5, None) == ""
+    said = comparison.length(5, 30)
+    assert said.startswith("trials of 5 epochs, where the recipe has 30: ")
+    best = {"vd": trial("vd", lr=1e-3)}
+    studies = {"vd": StudyResult("digits-vd", 16, 0, 9.0, 7, 5)}
+    tables = comparison.recipe_tables(Tuning("here", 16, studies, [], best, {}, {}, [], said))
+    assert tables.startswith(f"# {said}\n\n# study digits-vd")
+    assert tomllib.loads(tables) == {"vd": {"lr": 1e-3}}
+
+
 @pytest.mark.parametrize("address", ["study.db", "nosuch://host/name", "sqlite:////nosuch/folder/study.db"])
 def test_a_storage_that_cannot_be_opened_is_named(address):
     with pytest.raises(

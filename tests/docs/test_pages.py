@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import ssvi
+from ssvi import methods
 
 ROOT = Path(__file__).parent.parent.parent
 DOCS = ROOT / "docs"
@@ -98,3 +99,14 @@ def test_the_outputs_of_a_page_are_of_its_code(page):
 def test_every_figure_is_shown():
     shown = {(p.parent / link).resolve() for p in PAGES for link in links(p) if link.endswith((".svg", ".png"))}
     assert shown == {p.resolve() for p in DOCS.rglob("figures/*")}
+
+
+def test_every_method_has_a_paragraph_of_what_its_authors_would_object_to():
+    sections = re.split(r"^## ", (DOCS / "baselines.md").read_text(), flags=re.M)
+    for name in methods.NAMES:
+        (own,) = [text for text in sections if name in re.findall(r"[\w-]+", text.partition("\n")[0])]
+        assert re.findall(r"^- \*\*(Kept|Different|They would object)\*\*", own, re.M) == [
+            "Kept",
+            "Different",
+            "They would object",
+        ]

@@ -14,6 +14,7 @@ from ssvi.evaluation import FinishedRun, TableRun
 from ssvi.evaluation.results import Estimate
 from ssvi.training.checkpoint_files import newest_checkpoint, read_checkpoint
 from ssvi.training.errors import RunFolderWarning
+from ssvi.training.iou_log import IoULine, IoULog
 from ssvi.training.model_file import read
 from ssvi.training.run_files import RUN_FILES, kind_of
 from ssvi.training.run_folder import RunFolder
@@ -105,6 +106,18 @@ def test_a_flipped_bit_of_a_checkpoint_is_named_and_the_one_before_it_is_used(tm
         assert (state["progress"]["step"], newest.name in told[0]) == (expected, True), i
 
 
+def test_a_flipped_bit_of_the_record_of_the_criteria_is_named(tmp_path):
+    log, agree = IoULog(tmp_path), [[1.0, 0.5], [0.5, 1.0]]
+    log.append([IoULine(t, 0, 5 * t, 3, ["abs_mu", "snr"], agree, agree) for t in (1, 2)])
+    intact, lines = log.file.read_bytes(), log.read()
+    for i, damaged in flips(intact, seed=4):
+        log.file.write_bytes(damaged)
+        if i == len(intact) - 1:  # without its end the last line is one that a kill has cut short
+            assert log.read() == lines[:1]
+        else:
+            assert outcome(lambda _: log.read(), FinishedRun, "iou.jsonl") == "refused", i
+
+
 def test_a_flipped_bit_of_a_kept_network_is_named(tmp_path):
     folder = shutil.copytree(finished("ensemble", members=2), tmp_path / "run")
     file: Path = sorted((folder / "states").iterdir())[0]
@@ -130,6 +143,7 @@ def test_a_flipped_bit_of_what_was_learnt_of_a_table_is_named(tmp_path):
 
 def test_every_file_that_is_read_is_tested_here():
     others = {"checkpoints/step-*.pt", "states/epoch-*.safetensors", "table.json"}
+    others |= {"iou.jsonl"}
     others |= {"members.json"}  # is there or not; what it says is for people
     tested = {kind_of(Path(name)).name for name in READERS} | others
     assert tested == {kind.name for kind in RUN_FILES if kind.formats}

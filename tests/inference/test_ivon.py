@@ -54,12 +54,13 @@ def test_the_analytic_posterior_of_linear_regression(factor):
     torch.testing.assert_close(bnn.sigma.detach(), sigma, rtol=0.05, atol=0.0)
 
 
-def test_step_for_step_against_an_independent_dense_reference():
+@pytest.mark.parametrize("warmup", [0, 12])
+def test_step_for_step_against_an_independent_dense_reference(warmup):
     """The formulas again, on plain tensors with the same noise."""
     x, y = regression()
     bnn = linear(x, prior_sigma=0.7)
     n, lr, h0, b1, b2, temperature = len(x), 0.05, 0.3, 0.8, 0.99, 0.5
-    optimizer = ssvi.IVON(bnn, lr=lr, train_size=n, h0=h0, betas=(b1, b2), temperature=temperature)
+    optimizer = ssvi.IVON(bnn, lr=lr, train_size=n, warmup=warmup, h0=h0, betas=(b1, b2), temperature=temperature)
     m, g, h = bnn.mu.detach().clone(), torch.zeros(4).double(), torch.full((4,), h0).double()
     delta = 1 / (n * 0.7**2)
     for t in range(1, 21):
@@ -77,7 +78,8 @@ def test_step_for_step_against_an_independent_dense_reference():
         h_hat = g_hat * (theta - m) / sigma**2
         g = b1 * g + (1 - b1) * g_hat
         h = b2 * h + (1 - b2) * h_hat + 0.5 * (1 - b2) ** 2 * (h - h_hat) ** 2 / (h + delta)
-        m = m - lr * (g / (1 - b1**t) + delta * m) / (h + delta)
+        rate = lr * min(1, t / max(1, warmup))
+        m = m - rate * (g / (1 - b1**t) + delta * m) / (h + delta)
         torch.testing.assert_close(bnn.mu.detach(), m)
         torch.testing.assert_close(bnn.sigma.detach(), 1 / (n / temperature * (h + delta)).sqrt())
 

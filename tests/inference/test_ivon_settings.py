@@ -92,7 +92,7 @@ def test_our_schedules_serve_in_torchs_scheduler():
 
 def test_no_weight_moves_further_than_the_clip_radius():
     bnn = network()
-    optimizer = ssvi.IVON(bnn, 0.5, train_size=100, clip_radius=1e-3)
+    optimizer = ssvi.IVON(bnn, 0.5, train_size=100, warmup=0, clip_radius=1e-3)
     before = bnn[0].mu.detach().clone()
     step(bnn, optimizer)
     moved = (bnn[0].mu - before).abs()
@@ -171,7 +171,7 @@ def test_a_small_sigma_at_the_start_does_not_mean_short_steps():
 def test_a_large_curvature_takes_over_in_the_steps():
     """Where h grows by itself, steps divide by it, however small sigma was at the start."""
     bnn = ssvi.to_bnn(nn.Linear(6, 3, bias=False), 1.0, sigma_init=0.005, seed=0)
-    optimizer = ssvi.IVON(bnn, 0.1, train_size=100, betas=(0.0, 0.9))
+    optimizer = ssvi.IVON(bnn, 0.1, train_size=100, warmup=0, betas=(0.0, 0.9))
     before = bnn.mu.detach().clone()
     optimizer.state[bnn.mu]["h"].fill_(5000.0)
     bnn.mu.grad = torch.ones_like(bnn.mu)

@@ -11,6 +11,7 @@ from torch import nn
 import ssvi
 from ssvi.inference import watch
 from ssvi.inference.watch import DivergenceWarning, TrainingWarning
+from ssvi.nn.models import lenet
 
 
 def digits(n: int) -> tuple[torch.Tensor, torch.Tensor]:
@@ -52,10 +53,10 @@ def test_a_collapse_is_told_once_with_its_remedies():
 
 def test_a_bound_is_told_once_with_layer_and_remedy():
     told = train(mlp(0.1, prior_sigma=1.0), n=150, steps=65, lr=0.5)
-    assert len(told) == 1
-    assert "layer '" in str(told[0].message)
-    assert "bound" in str(told[0].message)
-    assert "learning rate of rho" in str(told[0].message)
+    bounds = [str(w.message) for w in told if "bound" in str(w.message)]
+    assert len(bounds) == 1
+    assert "layer '" in bounds[0]
+    assert "learning rate of rho" in bounds[0]
 
 
 def test_healthy_training_by_local_reparameterisation_is_told_nothing():
@@ -126,3 +127,38 @@ def test_the_error_of_the_loss_names_the_layer():
 
 def test_the_public_name():
     assert ssvi.TrainingWarning is TrainingWarning
+
+
+def tuned_on(warmup: int) -> tuple[float, list[str]]:
+    """A trained network, a tenth of whose weights IVON trains on, cold: its accuracy then, and what was told."""
+    x, y = digits(800)
+    x = x.view(-1, 1, 8, 8)
+    torch.manual_seed(0)
+    net = lenet(size=8, width=16)
+    sgd = torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9)
+    for _ in range(150):
+        batch = torch.randint(len(x), (32,))
+        sgd.zero_grad()
+        F.cross_entropy(net(x[batch]), y[batch]).backward()
+        sgd.step()
+    bnn = ssvi.to_bnn(net, 0.1, keep_dense=("0",), support="magnitude")
+    optimizer = ssvi.IVON(bnn, 0.5, train_size=len(x), warmup=warmup, temperature=0.1)
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        for _ in range(100):
+            batch = torch.randint(len(x), (32,))
+            with optimizer.sampled():
+                F.cross_entropy(bnn(x[batch]), y[batch]).backward()
+            optimizer.step()
+    with ssvi.at_mean(bnn):
+        return (bnn(x).argmax(1) == y).double().mean().item(), [str(w.message) for w in told]
+
+
+def test_first_steps_that_are_too_long_are_told_with_the_layer_and_the_remedy():
+    accuracy, told = tuned_on(warmup=0)
+    (message,) = [text for text in told if "times as large in the first" in text]
+    assert "layer '" in message
+    assert "longer warmup or a lower lr" in message
+    with_warmup, nothing = tuned_on(warmup=100)
+    assert nothing == []
+    assert with_warmup > accuracy + 0.2

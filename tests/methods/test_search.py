@@ -60,9 +60,11 @@ def test_the_tables_of_our_recipes_are_in_the_space(name):
 
 
 @pytest.mark.parametrize("name", tuned_methods())
-def test_a_space_has_at_most_four_dimensions(name):
-    free = [v for v in methods.get(name).SEARCH.space.values() if not isinstance(v, Choice) or len(v.values) > 1]
-    assert 2 <= len(free) <= 4
+def test_a_space_has_at_most_four_numbers_and_a_choice(name):
+    space = methods.get(name).SEARCH.space.values()
+    choices = [v for v in space if isinstance(v, Choice) and len(v.values) > 1]
+    assert len(choices) <= 1
+    assert 2 <= len([v for v in space if isinstance(v, Range)]) <= 4
 
 
 def test_what_was_unfair_is_in_the_spaces():
@@ -71,6 +73,30 @@ def test_what_was_unfair_is_in_the_spaces():
     assert aeb["v0"].contains(0.005)
     assert aeb["v1"].contains(1e-5)
     assert mbnn["temperature"].contains(2e-5)
+
+
+AUTHORS = {  # what the papers or their code train with, see docs/baselines.md
+    "vd": [{"lr": 1e-3, "beta_max": 1.0, "threshold": 3.0, "warm_start": 0.0}, {"lr": 1e-5, "warm_start": 0.5}],
+    "sbp": [{"lr": 1e-3, "beta_max": 1.0}, {"lr": 1e-5, "sigma_lr": 1e-4, "beta_max": 1.0, "warm_start": 0.5}],
+    "group-vd": [{"lr": 1e-3, "sigma_lr": 1e-3, "beta_max": 1.0}, {"threshold": -3.0}],
+    "aeb": [{"v0": 0.005, "v1": 1e-5, "lr": 1e-4, "temperature": 1e-3, "warm_start": 0.5}],
+    "mbnn": [{"lr": 0.5, "temperature": 2e-5, "lam": 0.05, "every": 10, "prior_sigma": 0.1}],
+    "rigl": [{"lr": 0.1, "weight_decay": 5e-4}],
+    "ssvi-lrt": [{"lr": 0.01, "beta_max": 0.01, "prior_sigma": 0.005}],
+    "snr-prune": [{"beta_max": 1.0, "prune_scope": "global"}],
+}
+
+
+@pytest.mark.parametrize("name", AUTHORS)
+def test_the_authors_settings_are_tried_first(name):
+    first = methods.get(name).SEARCH.first
+    for settings in AUTHORS[name]:
+        assert any(settings.items() <= tried.items() for tried in first), f"{settings} is not among {first}"
+
+
+def test_aebs_prior_pulls_as_hard_per_example_where_there_are_fewer():
+    authors, _, scaled = methods.get("aeb").SEARCH.first
+    assert (scaled["v0"] * 1000, scaled["v1"] * 1000) == pytest.approx((authors["v0"] * 50_000, authors["v1"] * 50_000))
 
 
 @pytest.mark.parametrize(
@@ -106,6 +132,14 @@ def test_a_number_has_three_digits_and_stays_in_its_range():
 def test_what_the_user_fixes_is_not_searched():
     search = Search({"lr": Range(0.01, 1.0), "every": Choice((1, 10))}, ({"lr": 0.1, "every": 1, "rate": 0.3},))
     assert search.without(["lr", "rate"]) == Search({"every": Choice((1, 10))}, ({"every": 1},))
+
+
+def test_a_choice_that_a_recipe_cannot_have_is_left_out():
+    search = Search({"warm_start": Choice((0.0, 0.5)), "lr": Range(0.01, 1.0)}, ({"warm_start": 0.5, "lr": 0.1},))
+    short = search.feasible(lambda name, value: value != 0.5)
+    assert short.space == {"warm_start": Choice((0.0,)), "lr": Range(0.01, 1.0)}
+    assert not short.contains(short.first[0]), "so it is not tried"
+    assert search.feasible(lambda name, value: False) == search, "something must be left"
 
 
 def words(name, values):

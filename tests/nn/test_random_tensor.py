@@ -8,26 +8,30 @@ import torch
 from torch import nn
 
 import ssvi
+from ssvi.families import Laplace, StudentT
 from ssvi.nn.bayes_layer import BayesLayer
 from ssvi.nn.gate_kinds import BinaryGate, LogNormalGate, NormalGate
 from ssvi.nn.gates import Gate
-from ssvi.nn.posterior import SparseGaussian, SparsePoint
+from ssvi.nn.posterior import SparseFamily, SparseGaussian, SparsePoint
 from ssvi.nn.random_tensor import RandomTensor, is_random, random_tensors
 from ssvi.nn.sparse import SparsePosterior
+from ssvi.nn.spread import SparseSpread
 
 PLACE = (2, 3), torch.tensor([0, 2, 5]), torch.tensor([1.0, -2.0, 3.0], dtype=torch.float64)
 MAKE = {
     "gaussian": lambda: SparseGaussian(*PLACE, prior_sigma=1.0, sigma_init=0.5, sigma_map="exp"),
+    "laplace": lambda: SparseFamily(*PLACE, family=Laplace(), prior_sigma=1.0, sigma_init=0.5, sigma_map="exp"),
+    "student-t": lambda: SparseFamily(*PLACE, family=StudentT(), prior_sigma=1.0, sigma_init=0.5, sigma_map="exp"),
     "point": lambda: SparsePoint(*PLACE),
     "normal gate": lambda: NormalGate(3).double(),
     "log-normal gate": lambda: LogNormalGate(3).double(),
     "binary gate": lambda: BinaryGate(3),
 }
 kinds = pytest.mark.parametrize("kind", MAKE)
-RANDOM = {"gaussian", "normal gate", "log-normal gate"}
+RANDOM = {"gaussian", "laplace", "student-t", "normal gate", "log-normal gate"}
 
 
-@pytest.mark.parametrize("abstract", [RandomTensor, SparsePosterior, Gate, BayesLayer])
+@pytest.mark.parametrize("abstract", [RandomTensor, SparsePosterior, SparseSpread, Gate, BayesLayer])
 def test_an_abstract_class_makes_no_object(abstract):
     with pytest.raises(TypeError, match="abstract"):
         abstract(*PLACE)

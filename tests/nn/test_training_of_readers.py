@@ -95,7 +95,7 @@ def test_a_network_of_torch_is_converted_trained_saved_loaded_and_predicts(name,
 
 def steps(bnn: nn.Module, loss_of: Callable[[], torch.Tensor], count: int, optimiser: str) -> list[float]:
     """The losses of so many steps, with updates of gamma."""
-    ivon = ssvi.IVON(bnn, lr=0.3, train_size=100_000) if optimiser == "IVON" else None
+    ivon = ssvi.IVON(bnn, lr=0.3, train_size=100_000, warmup=10) if optimiser == "IVON" else None
     optimizer = ivon or torch.optim.Adam(bnn.parameters(), lr=0.01)
     elbo, losses = ssvi.ELBO(bnn, train_size=100_000), []
     subspace = ssvi.Subspace(bnn, optimizer, every=10, rate=0.2)

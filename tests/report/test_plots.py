@@ -6,6 +6,7 @@ from html_pages import drawings
 
 from ssvi.evaluation.results import Estimate
 from ssvi.report import network_plots, quality_plots, tables
+from ssvi.training.iou_log import IoULine
 
 
 def by_title(cards):
@@ -39,6 +40,16 @@ def test_without_epochs_there_is_no_curve(report):
 def test_a_support_that_never_changes_is_not_drawn(report):
     still = [replace(run, epochs=[replace(line, iou=1.0) for line in run.epochs]) for run in report.runs]
     assert "Support kept from epoch to epoch" not in by_title(network_plots.training(still))
+
+
+def test_the_agreement_of_the_criteria_is_drawn_where_it_was_recorded(report):
+    ones, zeros = [[1.0] * 6] * 6, [[0.0] * 6] * 6
+    lines = [IoULine(t, 0, 10 * t, 5, ["a"] * 6, ones, zeros) for t in range(3)]
+    first, *others = report.runs
+    cards = by_title(network_plots.training([replace(first, iou=lines), *others]))
+    exact, textbook = (card for title, card in cards.items() if "criteria" in title or "textbook" in title)
+    assert count(exact, "polyline", "line") == count(textbook, "polyline", "line") == 1
+    assert exact.drawing.markup != textbook.drawing.markup
 
 
 def test_severities_without_an_interval_have_no_whisker(report):

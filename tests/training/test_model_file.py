@@ -99,7 +99,7 @@ def test_files_that_are_not_models(tmp_path):
     with pytest.raises(ModelFileError, match="damaged"):
         model_file.load(path, net=nn.Linear(8, 8))
     save_file(load_file_of(whole, tmp_path), path, {"ssvi": '{"format": 99}'})
-    with pytest.raises(ModelFileError, match="format 99, this version reads 2, 3, 4, 5:"):
+    with pytest.raises(ModelFileError, match="format 99, this version reads 2, 3, 4, 5, 6:"):
         model_file.load(path)
 
 

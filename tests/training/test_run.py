@@ -24,7 +24,7 @@ from ssvi.training.start import resume, start
 
 CHANGES = {
     "epochs": 4, "width": 4, "batch_size": 128, "every": 3, "checkpoint_steps": 2, "lr": 0.4, "prior_sigma": 1.0,
-    "h0": 0.5,
+    "h0": 0.5, "record_iou": True,
 }  # fmt: skip
 SMALL = recipe_files.load("digits").replace(**CHANGES)
 TIMES = ("seconds", "images_per_second", "peak_memory_bytes")
@@ -38,6 +38,7 @@ def assert_same_run(a: Path, b: Path) -> None:
     assert lines(a) == lines(b)
     assert (a / "result.json").read_text() == (b / "result.json").read_text()
     assert (a / "model.safetensors").read_bytes() == (b / "model.safetensors").read_bytes()
+    assert (a / "iou.jsonl").read_bytes() == (b / "iou.jsonl").read_bytes()
 
 
 @pytest.fixture(scope="module")
@@ -102,7 +103,8 @@ def run_in_a_process(folder: Path, *extra: str) -> subprocess.Popen:
 
 
 def flags() -> list[str]:
-    return [word for name, value in CHANGES.items() for word in ("--" + name.replace("_", "-"), str(value))]
+    given = {"--" + name.replace("_", "-"): value for name, value in CHANGES.items()}
+    return [word for flag, value in given.items() for word in ([flag] if value is True else [flag, str(value)])]
 
 
 def kill_and_resume(folder: Path, seed: int, kills: int) -> int:

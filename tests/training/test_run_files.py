@@ -19,7 +19,7 @@ def folder(tmp_path_factory) -> Path:
     out, cache = tmp_path_factory.mktemp("runs") / "run", tmp_path_factory.mktemp("data")
     before = os.umask(0o007)
     try:
-        run_command(*TRAIN, "--method", "ensemble", "--members", 2, "--out", out)
+        run_command(*TRAIN, "--method", "ssvi-ensemble", "--members", 2, "--every", 3, "--record-iou", "--out", out)
         run_command("evaluate", out)
         run_command("ood", out, "--data", "noise")
         run_command("corrupt", out, "--images", 3, "--no-cache", "--samples", 1, "--data-dir", cache)

@@ -19,7 +19,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
         "data", "target", "task", "likelihood", "categories", "ignore", "test", "test_share", "validation", "examples",
         "size", "fit", "channels", "augment", "data_dir",
     ),
-    "Network": ("model", "width", "pretrained", "sparsity"),
+    "Network": ("model", "width", "pretrained", "warm_start", "warm_lr", "sparsity"),
     "Posterior": ("samples", "batchnorm_batches"),
     "Updates of gamma": (),
     "Optimiser": ("epochs", "batch_size", "lr", "per_epoch", "clip"),

@@ -35,6 +35,7 @@ def plot_command(
 ) -> None:
     """Draw a number of many RUNS against one of their settings, or against the epochs, with bands over the seeds.
 
+    Against a number that comes out, such as sparsity, each method has a curve: a point is the runs that differ in the seed.
     RUNS are run folders, or folders of them, such as that of `ssvi compare --vary rate=0.1,0.3`, which evaluates its runs.
     """
     sources = [read_source(path, x != EPOCH) for path in run_folders(runs)]
@@ -51,8 +52,12 @@ def plot_command(
 def _table(lines: Sequence[SweepLine], x: str, y: str) -> Table:
     """A row for each point; of many epochs the last one is enough, and --json has all."""
     shown = [(line.label, point) for line in lines for point in (line.points[-1:] if x == EPOCH else line.points)]
-    rows = [[label, f"{point.x}", _number(y, point), f"{point.seeds}"] for label, point in shown]
+    rows = [[label, _across(point.x), _number(y, point), f"{point.seeds}"] for label, point in shown]
     return grid(f"{y} against {x}", ["runs", x, y, "seeds"], rows)
+
+
+def _across(x: float | str) -> str:
+    return f"{x:.4g}" if isinstance(x, float) else str(x)
 
 
 def _number(name: str, point: SweepPoint) -> str:

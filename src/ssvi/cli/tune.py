@@ -23,7 +23,7 @@ from ssvi.cli.many_runs import (
     recipes_of,
     samples_option,
 )
-from ssvi.cli.options import data_dir_option, json_option, method_names, recipe_flags, recipe_names
+from ssvi.cli.options import data_dir_option, json_option, method_names, recipe_flags, recipe_names, resolve
 from ssvi.cli.progress import bar
 from ssvi.cli.tables import grid, show
 from ssvi.comparison import Budget, PlannedRun, TrialBars, Tuning, Workplace
@@ -57,6 +57,8 @@ def tune_command(
 ) -> None:  # fmt: skip
     """Search the settings of each method with the same budget, and print the best as tables for the RECIPE.
 
+    Every trial is as long as the runs of the recipe, unless --epochs says otherwise; then the tables say so.
+
     The best trial has the lowest NLL on the validation images; the test images have no influence. Where sparsity is an
     outcome and not a setting, only trials that are sparse enough count. Hopeless trials are ended early. After Ctrl-C or a
     kill the same command goes on; several at the same time share the work. Settings that are given as flags are fixed.
@@ -70,6 +72,9 @@ def tune_command(
     fixed = [key for key, value in flags.items() if value is not None]
     studies = comparison.open_studies(kept_at, recipe, recipes, fixed, claims)
     budget = Budget(trials or (None if minutes else TRIALS), 60 * minutes if minutes else math.inf)
+    usual = resolve(recipe, {"method": recipes[0].method}).epochs
+    if said := comparison.length(recipes[0].epochs, usual):
+        click.echo(said, err=True)
     with quiet_stdout(), TrialBars() as bars:
         workplace = Workplace(recipe, data_dir, jobs, home)
         interrupted = comparison.search(studies, budget, claims, workplace, bars, bar)
@@ -77,7 +82,7 @@ def tune_command(
     if interrupted:
         ended = sum(len(study.trials()) - len(study.running()) for study in studies)
         raise Interrupted(interrupted, f"saved; {ended} trials have ended, the same command goes on")
-    tuning = comparison.gather(studies, kept_at, budget)
+    tuning = comparison.gather(studies, kept_at, budget, usual)
     show(to_plain(tuning), as_json, lambda: [_trials(tuning), _studies(tuning)])
     if not as_json:
         click.echo("\n".join([*tuning.widened, "", comparison.recipe_tables(tuning)]))

@@ -19,7 +19,7 @@ from ssvi.comparison.searching import Workplace, search
 from ssvi.comparison.tables import Table, tables
 from ssvi.comparison.trial_bars import TrialBars
 from ssvi.comparison.trials import Trial, best, evaluate_trial
-from ssvi.comparison.tuning import Tuning, gather, open_studies, recipe_tables
+from ssvi.comparison.tuning import Tuning, gather, length, open_studies, recipe_tables
 from ssvi.comparison.variations import Variation, check_variations, parse_variation
 
 __all__ = [
@@ -55,6 +55,7 @@ __all__ = [
     "evaluate_runs",
     "evaluate_trial",
     "gather",
+    "length",
     "load_optuna",
     "open_studies",
     "parse_variation",

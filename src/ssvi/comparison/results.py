@@ -17,6 +17,7 @@ from ssvi.evaluation import FinishedRun, evaluate_run, wording
 from ssvi.evaluation.finished_run import Track, quiet
 from ssvi.evaluation.results import Cost, RunEvaluation
 from ssvi.methods import about
+from ssvi.training.length import course
 from ssvi.training.model_header import ModelFileError
 from ssvi.training.records import to_plain
 from ssvi.training.run_folder import RunError
@@ -37,6 +38,8 @@ class Place:
     """What the method removes: "weight", "channel" or "none"."""
     varied: dict[str, Any] = field(default_factory=dict)
     """The settings that the grid varies, as this run has them."""
+    course: str = ""
+    """What its epochs are spent on, where it is more than training one network."""
 
 
 @dataclass(frozen=True)
@@ -163,6 +166,7 @@ def _place(run: PlannedRun) -> Place:
         seed=recipe.seed,
         unit=about(recipe.method).unit,
         varied=dict(run.varied),
+        course=course(recipe),
     )
 
 

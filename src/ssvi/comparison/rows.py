@@ -58,6 +58,11 @@ class Row:
         return f"{about(self.method).title}{density}{in_words(self.varied)}"
 
     @property
+    def course(self) -> str:
+        """What the epochs of its runs are spent on, where it is more than training one network."""
+        return next((run.place.course for run in self.evaluated), "")
+
+    @property
     def seeds(self) -> str:
         """How many seeds the numbers are over."""
         return f"{len(self.evaluated)}" + (f" ({self.failed} failed)" if self.failed else "")

@@ -5,7 +5,7 @@ Every setting of a recipe, every number of an evaluation and every number of the
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -58,8 +58,7 @@ class Source:
         if x == EPOCH:
             logged = ((line.epoch + 1, _of_epoch(line).get(y)) for line in self.log)
             yield from ((epoch, value) for epoch, value in logged if value is not None)
-        elif (value := self.numbers.get(y)) is not None:
-            at = (self.settings | self.numbers)[x]
+        elif (value := self.numbers.get(y)) is not None and (at := (self.settings | self.numbers).get(x)) is not None:
             yield (at if isinstance(at, int | float) and not isinstance(at, bool) else str(at)), value
 
 
@@ -83,6 +82,8 @@ def read_source(path: Path, needs_evaluation: bool) -> Source:
         if evaluation is None:
             raise RunError(f"{path} is not evaluated: `ssvi evaluate {path}`, or `ssvi compare` for all of them")
         cost = {key: value for key, value in to_plain(evaluation.cost).items() if not isinstance(value, str)}
+        # as in the tables: `sparsity` is that of all layers, so that methods which keep some of them dense can be compared
+        cost |= {"sparsity": cost["sparsity_of_all"], "sparsity_of_sparse_layers": cost["sparsity"]}
         numbers = cost | {name: estimate.value for name, estimate in evaluation.metrics.items()}
     return Source(path, folder.recipe.values, numbers, tuple(folder.metrics()))
 
@@ -90,21 +91,49 @@ def read_source(path: Path, needs_evaluation: bool) -> Source:
 def sweep(sources: Sequence[Source], x: str, y: str, by: Sequence[str] = ()) -> list[SweepLine]:
     """y against x, a line for each combination of the settings `by`; without them, of all settings that differ."""
     _check_names(sources, x, y, by)
+    if x != EPOCH and not any(x in source.settings for source in sources):
+        return _against_an_outcome(sources, x, y, by or ("method",))
     names = by or _differing(sources, x)
     lines: dict[tuple[Any, ...], dict[X, list[float]]] = {}
     for source in sources:
-        points = lines.setdefault(tuple(source.settings.get(name) for name in names), {})
+        points = lines.setdefault(_values_of(source, names), {})
         for at, value in source.pairs(x, y):
             points.setdefault(at, []).append(value)
     return [SweepLine(_label(names, key), _summed_up(points)) for key, points in lines.items() if points]
 
 
+def _against_an_outcome(sources: Sequence[Source], x: str, y: str, names: Sequence[str]) -> list[SweepLine]:
+    """y against a number that is not set but comes out, such as the sparsity of `vd`: a curve for each method.
+
+    A point is the runs that differ in the seed alone, at the mean of their x.
+    """
+    others = _differing(sources, x)
+    lines: dict[tuple[Any, ...], dict[tuple[Any, ...], list[tuple[float, float]]]] = {}
+    for source in sources:
+        points = lines.setdefault(_values_of(source, names), {})
+        for at, value in source.pairs(x, y):
+            if not isinstance(at, str):
+                points.setdefault(_values_of(source, others), []).append((at, value))
+    return [SweepLine(_label(names, key), _at_means(points.values())) for key, points in lines.items() if points]
+
+
+def _at_means(points: Iterable[list[tuple[float, float]]]) -> tuple[SweepPoint, ...]:
+    """A point for each list of pairs (x, y), in the order of their x."""
+    means = sorted((fmean(x for x, _ in pairs), [y for _, y in pairs]) for pairs in points)
+    return tuple(_point(x, values) for x, values in means)
+
+
+def _values_of(source: Source, names: Sequence[str]) -> tuple[Any, ...]:
+    return tuple(source.settings.get(name) for name in names)
+
+
+def _point(x: X, values: Sequence[float]) -> SweepPoint:
+    return SweepPoint(x, fmean(values), stdev(values) if len(values) > 1 else None, len(values))
+
+
 def _summed_up(points: dict[X, list[float]]) -> tuple[SweepPoint, ...]:
     order = sorted(points, key=lambda at: (isinstance(at, str), at if not isinstance(at, str) else 0))
-    return tuple(
-        SweepPoint(at, fmean(points[at]), stdev(points[at]) if len(points[at]) > 1 else None, len(points[at]))
-        for at in order
-    )
+    return tuple(_point(at, points[at]) for at in order)
 
 
 def _differing(sources: Sequence[Source], x: str) -> tuple[str, ...]:

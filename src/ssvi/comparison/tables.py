@@ -84,16 +84,19 @@ TIME = (
     _count("FLOPs per prediction", lambda run: run.cost.inference_flops, wording.short),
     SEEDS,
 )
+COURSE = (ALGORITHM, ("what the epochs are spent on", lambda row: row.course))
 
 
 def tables(rows: Sequence[Row]) -> list[Table]:
-    """Table 1: SSVI and the dense methods. Table 2: all sparse methods. Then time and memory of all. No empty tables."""
+    """Table 1: SSVI and the dense methods. Table 2: all sparse methods. Then time and memory of all, and the chains of
+    samplers and the starts from trained networks. No empty tables."""
     dense = [row for row in rows if row.unit == "none" or about(row.method).is_ours]
     sparse = [row for row in rows if row.unit != "none"]
     every = [
         _table("Table 1: against dense networks", TABLE_1, dense),
         _table("Table 2: against sparse networks", TABLE_2, sparse),
         _table("Time and memory", TIME, rows),
+        _table("Chains and starts", COURSE, [row for row in rows if row.course]),
     ]
     return [table for table in every if table.rows]
 

@@ -19,7 +19,8 @@ from ssvi.comparison.optuna_storage import open_storage
 from ssvi.comparison.rounds import Budget, widenings
 from ssvi.comparison.studies import MethodStudy, open_study
 from ssvi.comparison.trials import Trial, best
-from ssvi.training.recipe import Recipe, toml
+from ssvi.methods.search import Search
+from ssvi.training.recipe import Recipe, RecipeError, toml
 from ssvi.training.recipe_paths import with_whole_paths
 
 
@@ -59,6 +60,8 @@ class Tuning:
     """Why each of them failed, by the name of its folder."""
     widened: list[str]
     """Which ranges were widened, and which best values are at an edge all the same."""
+    length: str = ""
+    """What is to be known of the length of the trials, where it is not that of the recipe."""
 
 
 def open_studies(
@@ -69,13 +72,26 @@ def open_studies(
     with claims.turn():
         kept = open_storage(storage)  # in a turn too: two processes that make its tables at once disturb each other
         return [
-            open_study(kept, recipe_name, recipe, methods.get(recipe.method).SEARCH.without(fixed), out, claims)
+            open_study(kept, recipe_name, recipe, _search(recipe, fixed), out, claims)
             for recipe in map(with_whole_paths, recipes)
         ]
 
 
-def gather(studies: Sequence[MethodStudy], storage: str, budget: Budget) -> Tuning:
-    """What the storage holds of these studies."""
+def _search(recipe: Recipe, fixed: Sequence[str]) -> Search:
+    """What is searched: not what is fixed, and no choice that the recipe is too short for, such as a trained start."""
+
+    def can_have(name: str, value: Any) -> bool:
+        try:
+            recipe.replace(**{name: value})
+        except RecipeError:
+            return False
+        return True
+
+    return methods.get(recipe.method).SEARCH.without(fixed).feasible(can_have)
+
+
+def gather(studies: Sequence[MethodStudy], storage: str, budget: Budget, recipe_epochs: int | None = None) -> Tuning:
+    """What the storage holds of these studies; `recipe_epochs` are those of the recipe itself, if they are known."""
     trials = {study.method: study.completed() for study in studies}
     records = [(trial_name(s.method, record.number), record.user_attrs) for s in studies for record in s.trials()]
     return Tuning(
@@ -87,6 +103,17 @@ def gather(studies: Sequence[MethodStudy], storage: str, budget: Budget) -> Tuni
         pruned={name: about["pruned after"] for name, about in records if "pruned after" in about},
         failed={name: about["failed"] for name, about in records if "failed" in about},
         widened=[line for study in studies for line in widenings(study)],
+        length=length(studies[0].recipe.epochs, recipe_epochs),
+    )
+
+
+def length(epochs: int, recipe_epochs: int | None) -> str:
+    """A sentence if the trials are not as long as the runs of the recipe: what is best then may differ."""
+    if recipe_epochs is None or epochs == recipe_epochs:
+        return ""
+    return (
+        f"trials of {epochs} epochs, where the recipe has {recipe_epochs}: what is best in them need not be best in its "
+        "runs. For a comparison tune without --epochs"
     )
 
 
@@ -102,7 +129,8 @@ def recipe_tables(tuning: Tuning) -> str:
     leaders = {name: methods.about(name).tuned_like for name in methods.NAMES}
     followers = [(name, leader) for name, leader in leaders.items() if leader in tuning.best]
     pairs = [*((name, name) for name in tuning.best), *followers]
-    return "\n\n".join(_recipe_table(name, tuning.best[tuned], tuning.studies[tuned]) for name, tuned in pairs)
+    tables = [_recipe_table(name, tuning.best[tuned], tuning.studies[tuned]) for name, tuned in pairs]
+    return "\n\n".join([f"# {tuning.length}", *tables] if tuning.length else tables)
 
 
 def _recipe_table(name: str, winner: Trial, study: StudyResult) -> str:

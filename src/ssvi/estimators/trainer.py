@@ -44,7 +44,7 @@ class Trainer:
         self.bnn, self.likelihood, self.pace, self.steps = bnn, likelihood, pace, 0
         betas = (MOMENTUM, b2_with_memory(pace.memory))
         self._optimizer = IVON(
-            bnn, LR if lr is None else lr, train_size=train_size, betas=betas, clip_radius=CLIP_RADIUS,  # type: ignore[arg-type]
+            bnn, LR if lr is None else lr, train_size=train_size, warmup=0, betas=betas, clip_radius=CLIP_RADIUS,  # type: ignore[arg-type]
         )  # fmt: skip
         self._rest = [p for group in self._optimizer.param_groups if group["kind"] == "rest" for p in group["params"]]
         self._rates = [group["lr"] for group in self._optimizer.param_groups]

@@ -12,6 +12,7 @@ from ssvi.evaluation.layers import agreement, layer_rows
 from ssvi.evaluation.ood import evaluate_ood
 from ssvi.evaluation.promises import DecisionSettings
 from ssvi.evaluation.quality import evaluate_run
+from ssvi.evaluation.recorded_iou import recorded_iou
 from ssvi.evaluation.table_quality import evaluate_table
 from ssvi.evaluation.table_run import TableRun
 from ssvi.evaluation.thresholds import threshold
@@ -28,5 +29,6 @@ __all__ = [
     "evaluate_table",
     "layer_rows",
     "read_costs",
+    "recorded_iou",
     "threshold",
 ]

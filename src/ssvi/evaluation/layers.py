@@ -7,16 +7,19 @@ from torch import Tensor, nn
 
 from ssvi import criteria
 from ssvi.evaluation.results import AgainstSNR, Agreement, LayerRow
+from ssvi.inference.agreement import as_printed, exact, iou
 from ssvi.inference.predict import networks
+from ssvi.inference.removal import LayerRemoval
 from ssvi.nn.bayes_layer import BayesLayer
 from ssvi.nn.kinds import is_linear_map
 from ssvi.nn.layers import posterior_uses, use_name
 from ssvi.nn.layout import OUTPUTS_FIRST, Layout
 from ssvi.nn.posterior import SparseGaussian
 from ssvi.nn.sparse import SparsePosterior
+from ssvi.nn.spread import SparseSpread
 
-CRITERIA = ("abs_mu", "snr", "mean_abs", "snr_abs", "mean_exp_abs", "snr_exp_abs")
 TEXTBOOK = "snr_abs_textbook"
+"""Criterion 4 as printed."""
 
 
 @torch.no_grad()
@@ -40,17 +43,17 @@ def layer_rows(net: nn.Module) -> list[LayerRow]:
 
 
 def _posterior_row(name: str, layer: BayesLayer, posterior: SparsePosterior) -> LayerRow:
-    gaussian = posterior if isinstance(posterior, SparseGaussian) else None
+    spread = posterior if isinstance(posterior, SparseSpread) else None
     return LayerRow(
         layer=name,
         kind=type(layer).__name__,
         d=posterior.d,
         s=posterior.s,
         density=posterior.density,
-        sigma_start=gaussian.sigma_init.item() if gaussian else None,
-        sigma=gaussian.sigma.median().item() if gaussian else None,
+        sigma_start=spread.sigma_init.item() if spread else None,
+        sigma=spread.sigma.median().item() if spread else None,
         dead_units=dead_units(posterior, layer.layout),
-        snr=(gaussian.mu.abs() / gaussian.sigma).median().item() if gaussian else None,
+        snr=(spread.mu.abs() / spread.sigma).median().item() if spread else None,
         kernel=layer.kernel,
     )
 
@@ -69,48 +72,40 @@ def dead_units(posterior: SparsePosterior, layout: Layout = OUTPUTS_FIRST) -> fl
     return 1 - layout.by_output(posterior.gamma).flatten(1).any(1).double().mean().item()
 
 
-@torch.no_grad()
 def agreement(net: nn.Module, rate: float) -> Agreement | None:
     """Do two criteria remove the same weights? Intersection over union of what each would remove from this posterior.
 
-    As in an update, every layer loses its round(rate s) lowest-scored weights. `iou` is the matrix over the six
-    criteria, computed stably; `textbook` is its row for criterion 4 as printed, in float32. `snr_vs` follows criteria 2
-    and 4, which are one in exact arithmetic, down to the small rates of late training. None for a deterministic network.
+    Every layer loses its round(rate s) weights with the lowest scores, chosen as in an update. `iou` is the matrix over the
+    six criteria, computed stably; `textbook` is its row for criterion 4 as printed, in float32. `snr_vs` follows criteria 2
+    and 4, which are one in exact arithmetic, down to the small rates of late training. None for a deterministic network, and
+    for other families than the Gaussian, whose formulas these are.
     """
     gaussians = [p for p in distinct_posteriors(net) if isinstance(p, SparseGaussian)]
     if not gaussians:
         return None
-    removed = _removed(gaussians, (*CRITERIA, TEXTBOOK), rate)
+    names = criteria.OF_PAPER
+    *matrix, textbook = iou(_removals(gaussians, rate), [*map(exact, names), as_printed("snr_abs")])
     return Agreement(
         rate=rate,
-        criteria=list(CRITERIA),
-        iou=[[_iou(removed[a], removed[b]) for b in CRITERIA] for a in CRITERIA],
-        textbook=[_iou(removed[TEXTBOOK], removed[b]) for b in CRITERIA],
+        criteria=list(names),
+        iou=[row[: len(names)] for row in matrix],
+        textbook=textbook[: len(names)],
         snr_vs=[_against_snr(gaussians, smaller) for smaller in (rate, rate / 10, rate / 100)],
     )
 
 
 def _against_snr(gaussians: list[SparseGaussian], rate: float) -> AgainstSNR:
-    removed = _removed(gaussians, ("snr", "snr_abs", TEXTBOOK), rate)
-    stable, textbook = (_iou(removed["snr"], removed[name]) for name in ("snr_abs", TEXTBOOK))
+    (_, stable, textbook), *_ = iou(_removals(gaussians, rate), [exact("snr"), exact("snr_abs"), as_printed("snr_abs")])
     return AgainstSNR(rate, snr_abs=stable, snr_abs_textbook=textbook)
 
 
-def _removed(gaussians: list[SparseGaussian], names: tuple[str, ...], rate: float) -> dict[str, Tensor]:
-    """For each criterion a mask over the live weights of all layers; of equal scores the lower position goes first."""
-    return {name: torch.cat([_lowest(posterior, name, rate) for posterior in gaussians]) for name in names}
-
-
-def _lowest(posterior: SparseGaussian, name: str, rate: float) -> Tensor:
-    score = criteria.BY_NAME[name](posterior.mu.float(), posterior.sigma.float())
-    mask = torch.zeros(posterior.s, dtype=torch.bool)
-    mask[score.argsort(stable=True)[: round(rate * posterior.s)]] = True
-    return mask
-
-
-def _iou(a: Tensor, b: Tensor) -> float:
-    union = (a | b).sum().item()
-    return (a & b).sum().item() / union if union else 1.0
+def _removals(gaussians: list[SparseGaussian], rate: float) -> list[LayerRemoval]:
+    """What an update at this rate would have to decide, if all weights might leave."""
+    counts = [posterior.units.whole(round(rate * posterior.s)) for posterior in gaussians]
+    return [
+        LayerRemoval("", posterior, torch.ones_like(posterior.index, dtype=torch.bool), k)
+        for posterior, k in zip(gaussians, counts, strict=True)
+    ]
 
 
 def distinct_posteriors(net: nn.Module) -> list[SparsePosterior]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ssvi.evaluation.decision_results import CostQuality, DecisionQuality
+from ssvi.training.iou_log import IoULine
 
 
 @dataclass(frozen=True)
@@ -193,8 +194,22 @@ class Agreement:
 
 
 @dataclass(frozen=True)
+class RecordedIoU:
+    """Whether the criteria agreed while the run was trained: three of its updates of gamma."""
+
+    updates: int
+    """How many were recorded."""
+    start: IoULine
+    middle: IoULine
+    end: IoULine
+
+
+@dataclass(frozen=True)
 class Inspection:
-    """`ssvi inspect`: the layers of a network, and the agreement of the criteria; None where no weight is random."""
+    """`ssvi inspect`: the layers of a network, and whether the criteria agree, after the training and in its course."""
 
     layers: list[LayerRow]
     agreement: Agreement | None
+    """None where no weight is random."""
+    iou: RecordedIoU | None = None
+    """None where the run did not record it."""

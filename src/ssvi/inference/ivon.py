@@ -11,8 +11,9 @@ With the mean negative log-likelihood l of a batch, N training examples and the 
     mu <- mu - lr (g / (1 - b1^t) + delta mu) / (h + delta)
 
 The last term of h keeps h + delta positive for every h_hat. With temperature 1 the steps descend the bound itself, KL and
-prior included, so there is no beta to choose. One thing is ours: where h starts from a small sigma, and so far above the
-curvature, a step divides by the h that would have come from a start at `H_STEP`.
+prior included, so there is no beta to choose. Two things are ours: where h starts from a small sigma, and so far above the
+curvature, a step divides by the h that would have come from a start at `H_STEP`; and lr rises over the first steps, because
+g is debiased, so that the very first step would have its whole length before anything is known of the curvature.
 """
 
 from __future__ import annotations
@@ -27,14 +28,15 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from ssvi import kernels
-from ssvi.inference.argument_checks import check_number_or_schedule
+from ssvi.inference.argument_checks import check_number_or_schedule, check_whole
 from ssvi.inference.ivon_checks import check_numbers, refuse_scaler, refuse_sharded, trainable
 from ssvi.inference.ivon_draws import Draws
 from ssvi.inference.ivon_settings import keep_precision, parameter_groups, plain_step, positive_at, start_of_h
 from ssvi.inference.loss import check_train_size
 from ssvi.inference.watch import BY_IVON, TrainingWatch
 from ssvi.kernels.ivon import Evidence, Layer, Rates
-from ssvi.nn.posterior import GAIN, SparseGaussian
+from ssvi.nn.posterior import SparseGaussian
+from ssvi.nn.sigma_maps import GAIN
 from ssvi.nn.sparse import SparsePosterior
 from ssvi.schedules import Schedule, resolve
 
@@ -55,7 +57,8 @@ class IVON(Optimizer):
     Args:
         bnn: a network from `to_bnn`.
         train_size: N, the number of examples in the training set.
-        lr: of the natural gradient; torch's schedulers change it. 0.1 to 0.5, with a warm-up and a cosine to 0.
+        lr: of the natural gradient; torch's schedulers change it. 0.1 to 0.5, with a cosine to 0.
+        warmup: the steps in which lr rises to its value, in a straight line; 0: none, for a schedule that has its own.
         h0: the start of h; None: what gives a layer the sigma that it has, but at least `H_START` (then sigma is smaller).
         betas: b1 of the momentum and b2 of the curvature.
         temperature: 1 is the bound; below 1 is a cold posterior, likelihood and prior to the power 1 / temperature. A
@@ -73,6 +76,7 @@ class IVON(Optimizer):
         lr: float = 0.3,
         *,
         train_size: int,
+        warmup: int = 100,
         h0: float | None = None,
         betas: tuple[float, float] = (0.9, 0.9999),
         temperature: float | Schedule = 1.0,
@@ -84,6 +88,7 @@ class IVON(Optimizer):
         check_train_size(train_size)
         check_number_or_schedule("temperature", temperature, "1 is the bound, less is a cold posterior")
         self.train_size, self._temperature = train_size, resolve(temperature)
+        self._warmup = check_whole("warmup", warmup, "the steps in which lr rises; 0 for none", least=0)
         check_numbers(
             positive={"h0": 1.0 if h0 is None else h0, "temperature": self._temperature(0), "clip_radius": clip_radius},
             rates={"lr": lr, "rest_lr": rest_lr}, shares={"rest_momentum": rest_momentum}, betas=betas,
@@ -167,9 +172,16 @@ class IVON(Optimizer):
         self._samples = 0
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Go on from a saved state. g and h keep their precision; torch would give them that of mu."""
+        """Go on from a saved state. g and h keep their precision; torch would give them that of mu.
+
+        A network that was loaded before it has this sigma to the bit. One that was loaded before the optimiser was made has
+        the sigma of a start since then, and gets that of the state back.
+        """
         super().load_state_dict(state_dict)
         keep_precision(self, state_dict)
+        for posterior in self._posteriors.values():
+            if not torch.allclose(posterior.sigma.to(self.sigma(posterior).dtype), self.sigma(posterior), rtol=1e-3):
+                self._write_sigma(posterior)
 
     def _natural_step(self) -> None:
         """The formulas of the module, for all layers with a gradient. Then sigma is that of the coming step."""
@@ -182,7 +194,8 @@ class IVON(Optimizer):
                 given = [mu for mu in group["params"] if mu.grad is not None]
                 posteriors += [self._posteriors[mu] for mu in given]
                 b1, b2 = group["betas"]
-                rates += [Rates(group["lr"], b1, b2, group["clip_radius"], group["step"])] * len(given)
+                lr = group["lr"] * min(1.0, group["step"] / max(1, self._warmup))
+                rates += [Rates(lr, b1, b2, group["clip_radius"], group["step"])] * len(given)
                 evidence += [Evidence(mu.grad, h_hats.get(mu), max(1, self._samples)) for mu in given]
         layers = [self._layer(posterior) for posterior in posteriors]
         kernels.ivon_module(layers).step(layers, rates, evidence, lambda_)

@@ -9,7 +9,7 @@ from torch import nn
 from torch.optim import Optimizer
 
 from ssvi.inference.argument_checks import check_real
-from ssvi.nn.layers import gaussians
+from ssvi.nn.layers import gaussians, spread_posteriors
 from ssvi.nn.posterior import SparseGaussian
 from ssvi.nn.sharded import is_sharded
 
@@ -44,6 +44,12 @@ def _check_is_pair(betas: object) -> None:
 
 def trainable(bnn: nn.Module) -> dict[nn.Parameter, SparseGaussian]:
     """The posteriors that IVON trains, by their mu."""
+    for name, other in spread_posteriors(bnn).items():
+        if not isinstance(other, SparseGaussian):
+            raise ValueError(
+                f"IVON trains Gaussian posteriors, and that of layer {name!r} is {other.family}: convert with "
+                "to_bnn(..., posterior='gaussian'), or train by ssvi.ELBO and an optimiser of torch"
+            )
     by_mu = {posterior.mu: posterior for posterior in gaussians(bnn).values()}
     if not by_mu:
         raise ValueError("bnn has no Gaussian posterior: convert your network with ssvi.to_bnn(net, density=...)")

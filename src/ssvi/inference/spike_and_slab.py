@@ -117,10 +117,14 @@ class SpikeAndSlab(Energy):
         return self.pruned_share(self.t) == 1.0
 
     @property
+    def live(self) -> dict[str, int]:
+        """The live weights of each sparse layer since the last pruning, by its name."""
+        return {name: int(prior.mask.sum()) for name, prior in self.priors.items()}
+
+    @property
     def live_share(self) -> float:
         """Live weights / all weights of the sparse layers."""
-        masks = [prior.mask for prior in self.priors.values()]
-        return sum(int(mask.sum()) for mask in masks) / sum(mask.numel() for mask in masks)
+        return sum(self.live.values()) / sum(prior.mask.numel() for prior in self.priors.values())
 
     def state_dict(self) -> dict[str, Any]:
         """The number of steps, and what each layer's prior has learnt."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+import torch
 from torch import nn
 from torch.optim import Optimizer
 
@@ -21,6 +22,7 @@ from ssvi.inference.collection import Collecting, Collection, count_moves
 from ssvi.inference.collector import ScoreCollector
 from ssvi.inference.moments import check_optimizers
 from ssvi.inference.optimizer_steps import OptimizerSteps, refuse_line_searches
+from ssvi.inference.removal import LayerRemoval, Observer
 from ssvi.inference.subspace_settings import check_amounts, check_counts
 from ssvi.inference.update import LayerPlan, Move, Update, plan_layer
 from ssvi.inference.update_times import UpdateTimes
@@ -45,7 +47,8 @@ class Subspace:
         every: M, the number of calls per update.
         rate: r_t, a number or a schedule over the updates t = 0, 1, ...
         removal: a name from `ssvi.criteria` or a function (mu, sigma) -> score; weights with large scores stay. Sparse
-            points, whose sigma is 0, are ordered by |mu| where a criterion is infinite.
+            points, whose sigma is 0, are ordered by |mu| where a criterion is infinite. Of other families than the Gaussian
+            "mean_abs" and "snr_abs" are their own, and criteria 5 and 6 are errors.
         addition: "sample" (criterion 1: the gradient under sampled theta), "mean" (criterion 2: the last K batches run at
             theta = mu, so those steps train mu without noise, and sigma by the KL alone), "random", "snr"
             (|mean g| / std g over the last K batches), or a function dl/dtheta -> score.
@@ -59,6 +62,8 @@ class Subspace:
             removed, fewer move.
         micro_batches: backward passes per call of `step`. Given, the dense gradient of a layer is freed at the end of the
             last of them; with None, which allows any number, in `step`.
+        observe: called in each update with its number t and, for each layer from which weights leave, what is to be decided
+            there, before anything changes. It must change nothing, and draw no random numbers.
     """
 
     def __init__(
@@ -76,15 +81,18 @@ class Subspace:
         candidates: int | None = None,
         grace: int = 0,
         micro_batches: int | None = None,
+        observe: Observer | None = None,
     ) -> None:
         check_counts(every, mc_steps, until, candidates, grace, micro_batches)
         check_amounts(rate, fresh_sigma)
-        self.removal, self.addition = removals.resolve(removal), additions.resolve(addition, mc_steps)
+        self._posteriors = posteriors(bnn)
+        self.removal = removals.resolve(removal, self._posteriors.values())
+        self.addition = additions.resolve(addition, mc_steps)
         self.rate = schedules.resolve(rate)
         self.fresh_sigma = fresh_sigma
+        self._observe = observe
         self._collecting = Collecting(self.addition, mc_steps, candidates, micro_batches)
         self.optimizers = [optimizer] if isinstance(optimizer, Optimizer) else list(optimizer)
-        self._posteriors = posteriors(bnn)
         self._sparse = {name: p for name, p in self._posteriors.items() if p.s < p.d}
         refuse_line_searches(self.optimizers)
         check_optimizers(self.optimizers, self._sparse)
@@ -186,7 +194,11 @@ class Subspace:
         rate = self._current_rate()
         if self.t % LOOK_EVERY == 0:
             self._averages.refuse_strays()
-        plans = {name: self._plan(name, scores) for name, scores in collection.scores().items()}
+        scores = collection.scores()
+        removals = {name: self._removal(name, layer.k) for name, layer in scores.items()}
+        plans = {name: self._plan(removals[name], layer) for name, layer in scores.items()}
+        if self._observe is not None and removals:
+            self._observe(self.t, list(removals.values()))
         self._stop_collecting()
         for ages in self._ages.values():
             ages.grow()
@@ -194,6 +206,11 @@ class Subspace:
         self.t += 1
         return self.last
 
-    def _plan(self, name: str, scores: additions.AdditionScores) -> LayerPlan:
-        posterior, ages, averages = self._sparse[name], self._ages.get(name), self._averages.of(name)
-        return plan_layer(name, posterior, scores, self.removal, self.fresh_sigma, self.optimizers, ages, averages)
+    def _removal(self, name: str, k: int) -> LayerRemoval:
+        posterior, ages = self._sparse[name], self._ages.get(name)
+        removable = torch.ones_like(posterior.index, dtype=torch.bool) if ages is None else ages.removable
+        return LayerRemoval(name, posterior, removable, k)
+
+    def _plan(self, leaving: LayerRemoval, scores: additions.AdditionScores) -> LayerPlan:
+        ages, averages = self._ages.get(leaving.name), self._averages.of(leaving.name)
+        return plan_layer(leaving, scores, self.removal, self.fresh_sigma, self.optimizers, ages, averages)

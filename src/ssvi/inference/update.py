@@ -18,10 +18,10 @@ from ssvi.inference.addition import AdditionScores
 from ssvi.inference.ages import LayerAges
 from ssvi.inference.averages import follow
 from ssvi.inference.moments import Follower, StartsFresh, followers
-from ssvi.inference.removal import Removal, staying
-from ssvi.nn.posterior import SparseGaussian
+from ssvi.inference.removal import LayerRemoval, Removal
 from ssvi.nn.sharded import whole
 from ssvi.nn.sparse import SparsePosterior
+from ssvi.nn.spread import SparseSpread
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,7 @@ class LayerPlan:
 
 @torch.no_grad()
 def plan_layer(
-    name: str,
-    posterior: SparsePosterior,
+    leaving: LayerRemoval,
     scores: AdditionScores,
     removal: Removal,
     fresh_sigma: str | float,
@@ -92,13 +91,9 @@ def plan_layer(
     ages: LayerAges | None = None,
     averages: Sequence[SparsePosterior] = (),
 ) -> LayerPlan:
-    """The plan for one layer: the k weights with the smallest removal score leave, then the k best positions come in.
-
-    With `ages`, weights within their grace period stay.
-    """
-    removable = torch.ones_like(posterior.index, dtype=torch.bool) if ages is None else ages.removable
-    stays = staying(name, posterior, removal, removable, k=scores.k)
-    index = _new_support(posterior, stays, scores)
+    """The plan for one layer: the k weights with the smallest removal score leave, then the k best positions come in."""
+    posterior = leaving.posterior
+    index = _new_support(posterior, leaving.staying(removal), scores)
     distributed.from_first_(index)  # criteria may be random, so one process decides for all
     kept = torch.isin(posterior.index.long(), index)
     sigma = resolve_fresh_sigma(fresh_sigma, posterior, kept)
@@ -123,7 +118,7 @@ def resolve_fresh_sigma(fresh_sigma: str | float, posterior: SparsePosterior, st
     """
     if not isinstance(fresh_sigma, str):
         return fresh_sigma
-    if not isinstance(posterior, SparseGaussian):
+    if not isinstance(posterior, SparseSpread):
         return 0.0
     stays = stays if stays.any() else ~stays
     if fresh_sigma == "mean_rho":

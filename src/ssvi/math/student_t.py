@@ -1,4 +1,4 @@
-"""Student's t with df degrees of freedom: density, distribution function, and mean distances.
+"""Student's t with df degrees of freedom: density, entropy, distribution function, and mean distances.
 
 torch has no incomplete beta function, so the distribution function is scipy's. Everything is in float64.
 """
@@ -23,6 +23,13 @@ def log_density(df: float, z: Tensor) -> Tensor:
     """log Gamma((df+1)/2) - log Gamma(df/2) - log(df pi)/2 - (df+1)/2 log(1 + z^2/df)."""
     constant = math.lgamma((df + 1) / 2) - math.lgamma(df / 2) - 0.5 * math.log(df * math.pi)
     return constant - (df + 1) / 2 * torch.log1p(z.square() / df)
+
+
+def entropy(df: float) -> float:
+    """(df+1)/2 (psi((df+1)/2) - psi(df/2)) + log(sqrt(df) B(df/2, 1/2)), in nats."""
+    low, high = torch.tensor([df / 2, (df + 1) / 2], dtype=torch.float64).digamma().tolist()
+    log_beta = math.lgamma(df / 2) + math.lgamma(0.5) - math.lgamma((df + 1) / 2)
+    return (df + 1) / 2 * (high - low) + 0.5 * math.log(df) + log_beta
 
 
 def cdf(df: float, z: Tensor) -> Tensor:

@@ -14,7 +14,7 @@ from torch.optim import Optimizer
 
 from ssvi.inference.samplers import SGHMC
 from ssvi.inference.spike_and_slab import SpikeAndSlab, inv_temperature
-from ssvi.methods import common, states
+from ssvi.methods import common, searches, states
 from ssvi.methods.base import About
 from ssvi.methods.groups import Chain, Support
 from ssvi.methods.job import AfterStep, Job, Training, Work
@@ -72,13 +72,14 @@ def after_step(job: Job[Settings], net: nn.Module, optimizer: Optimizer, loss: S
     cooling = inv_temperature(1 / temperature, every=job.steps / 1000) if temperature else None
 
     def act(x: Tensor, y: Tensor) -> Work:
+        live = loss.live  # those that the step just made has multiplied with
         changed = loss.step(x, y)
         if cooling is not None:
             for group in optimizer.param_groups:
                 group["inv_temperature"] = cooling(loss.t)
-        return Work(changed)
+        return Work(changed, live=live)
 
-    return AfterStep(act)
+    return AfterStep(act, revives=True)
 
 
 def end_of_epoch(training: Training[Settings], epoch: int) -> None:
@@ -91,12 +92,18 @@ def end_of_epoch(training: Training[Settings], epoch: int) -> None:
 
 resume = states.forget_later
 product = states.mixture
+AUTHORS = {"v0": 5e-3, "v1": 1e-5, "temperature": 1e-3, "weight_decay": 5e-4}
+"""For 90 % sparsity on CIFAR-10, 50 000 examples."""
+
 SEARCH = Search(
     {
-        "lr": Range(0.01, 0.5), "v0": Range(1e-3, 3.0), "v1": Range(1e-6, 0.5), "temperature": Range(1e-5, 1.0, most=1.0),
-        "weight_decay": Choice((5e-4,)),
+        "lr": Range(5e-5, 0.5), "v0": Range(1e-3, 3.0), "v1": Range(1e-6, 0.5), "temperature": Range(1e-5, 1.0, most=1.0),
+        "weight_decay": Choice((5e-4,)), "warm_start": searches.TRAINED_START,
     },
-    first=tuple(  # the authors' for 90 % and for 30 % sparsity on CIFAR-10; their dense phase has this learning rate
-        {"lr": 0.1, "v0": v0, "v1": v1, "temperature": 1e-3, "weight_decay": 5e-4} for v0, v1 in ((5e-3, 1e-5), (0.5, 1e-3))
+    first=(
+        AUTHORS | {"lr": 1e-4, "warm_start": 0.5},  # their dense phase has lr 0.1, their sparse one 1e-4
+        AUTHORS | {"lr": 0.1, "warm_start": 0.0},
+        # the same v0 N and v1 N, which is the pull of the prior on a weight per example, with 1000 examples
+        AUTHORS | {"lr": 0.1, "v0": 0.25, "v1": 5e-4, "warm_start": 0.0},
     ),
 )  # fmt: skip

@@ -12,19 +12,21 @@ from torch.optim import Optimizer
 
 from ssvi import schedules
 from ssvi.inference.addition import resolve as resolve_addition
+from ssvi.inference.agreement import CriteriaIoU, compare_criteria
 from ssvi.inference.loss import ELBO
+from ssvi.inference.removal import Observer
 from ssvi.inference.subspace import Subspace
 from ssvi.inference.subspace_settings import check_counts
-from ssvi.methods.groups import Bound, Descent, KeepDense, Posterior, SpreadDescent, Updates
+from ssvi.methods.groups import Bound, Descent, Family, KeepDense, Posterior, SpreadDescent, Updates
 from ssvi.methods.job import AfterStep, Job, Loss, PlainNLL, Training, Work
 from ssvi.methods.settings import Settings, word_or_number
 from ssvi.nn.batchnorm import recompute_batchnorm
 from ssvi.nn.conversion_rules import convertible
 from ssvi.nn.convert import to_bnn
 from ssvi.nn.gates import Gate
-from ssvi.nn.layers import gaussians
 from ssvi.nn.layers import kl as gaussian_kl
-from ssvi.nn.posterior import SparseGaussian
+from ssvi.nn.layers import spread_posteriors
+from ssvi.nn.spread import SparseSpread
 
 BATCHNORM_BATCHES = 200
 """BatchNorm's statistics are computed anew from so many batches at most."""
@@ -78,6 +80,11 @@ def dense_gaussian(job: Job[Posterior]) -> nn.Module:
     return gaussian(job.settings, job.fresh(), 1.0)
 
 
+def dense_family(job: Job[Family]) -> nn.Module:
+    """A posterior of the family of the recipe on every weight."""
+    return of_family(job.settings, job.fresh(), 1.0)
+
+
 def at_density(job: Job[Any], gaussian: Callable[..., nn.Module]) -> nn.Module:
     """The posteriors that `gaussian` makes, at the density of the recipe."""
     settings, net = job.settings, job.fresh()
@@ -100,10 +107,15 @@ def gaussian(settings: Posterior, net: nn.Module, density: float, **where: Any) 
     return bnn
 
 
+def of_family(settings: Family, net: nn.Module, density: float, **where: Any) -> nn.Module:
+    """As `gaussian`, with posteriors of the family of the recipe."""
+    return gaussian(settings, net, density, posterior=settings.posterior, **where)
+
+
 @torch.no_grad()
 def _spread_sigma(bnn: nn.Module, settings: Posterior) -> None:
     """sigma ~ |N(sigma_init, sigma_init_std^2)|, the authors' start."""
-    for posterior in gaussians(bnn).values():
+    for posterior in spread_posteriors(bnn).values():
         sigma = posterior.sigma_init + settings.sigma_init_std * torch.randn_like(posterior.rho)
         posterior.rho.copy_(posterior.rho_of(sigma.abs().clamp_min(1e-10)))
 
@@ -139,7 +151,7 @@ def descent(job: Job[Descent], net: nn.Module) -> tuple[Optimizer, schedules.Sch
 def spread_descent(job: Job[SpreadDescent], net: nn.Module) -> tuple[Optimizer, schedules.Schedule]:
     """`descent` in two groups: what spreads (sigma, gates) has its own learning rate and no weight decay."""
     settings = job.settings
-    spread = [m.rho for m in net.modules() if isinstance(m, SparseGaussian)]
+    spread = [m.rho for m in net.modules() if isinstance(m, SparseSpread)]
     spread += [p for m in net.modules() if isinstance(m, Gate) for p in m.parameters()]
     ids = {id(p) for p in spread}
     rest = [p for p in net.parameters() if id(p) not in ids]
@@ -164,23 +176,33 @@ def nothing_after_step(job: Job[Any], net: nn.Module, optimizer: Optimizer, loss
     return AfterStep()
 
 
-def update_gamma(job: Job[Updates], net: nn.Module, optimizer: Optimizer, loss: Loss, **criteria: Any) -> AfterStep:
-    """Removal and addition of Algorithm 1, every M-th step until gamma is frozen; `criteria` are those of `Subspace`."""
+def update_gamma(
+    job: Job[Updates], net: nn.Module, optimizer: Optimizer, loss: Loss, *, record_iou: bool = False, **criteria: Any
+) -> AfterStep:
+    """Removal and addition of Algorithm 1, every M-th step until gamma is frozen; `criteria` are those of `Subspace`.
+
+    With `record_iou` the work of an update tells how far the removal criteria agree.
+    """
     settings = job.settings
     check_counts(settings.every, settings.mc_steps, None, None, settings.grace, None)  # also where no update follows
     resolve_addition(criteria["addition"], settings.mc_steps)
     until = round(settings.until * job.steps)
     if until < settings.every:
         return AfterStep()
+    compared: list[CriteriaIoU] = []
+    observe: Observer = lambda t, removals: compared.append(compare_criteria(t, removals))  # noqa: E731
     subspace = Subspace(
         net, optimizer, every=settings.every, rate=schedules.cosine(settings.rate, steps=until // settings.every),
         mc_steps=settings.mc_steps, candidates=settings.candidates or None, grace=settings.grace, until=until,
-        micro_batches=1, **criteria,
+        micro_batches=1, observe=observe if record_iou else None, **criteria,
     )  # fmt: skip
+
+    needed = 0 if criteria["addition"] == "random" else settings.mc_steps  # chance looks at no gradient
 
     def act(x: Tensor, y: Tensor) -> Work:
         update = subspace.step()
-        return Work(update.count, dense_gradients=settings.mc_steps) if update else Work()
+        iou = compared.pop() if compared else None
+        return Work(update.count, dense_gradients=needed, iou=iou) if update else Work()
 
     return AfterStep(
         act, state=subspace, replaces_step=lambda: settings.skip_step and subspace.due,

@@ -26,7 +26,7 @@ from ssvi.methods import common, searches
 from ssvi.methods.base import About
 from ssvi.methods.groups import Bound, SpreadDescent
 from ssvi.methods.job import Job
-from ssvi.methods.search import Search
+from ssvi.methods.search import Range, Search
 from ssvi.methods.settings import POSITIVE, default_of, setting
 from ssvi.nn import layers
 from ssvi.nn.convert import to_bnn
@@ -105,7 +105,17 @@ after_step = common.nothing_after_step
 end_of_epoch = resume = common.no_event
 product = partial(common.pruned_network, prune=prune)
 SEARCH = Search(
-    searches.GATES,
-    # what the authors train LeNet with, from scratch
-    first=({"optimizer": "adam", "lr": 1e-3, "sigma_lr": 1e-3, "beta_max": 1.0, "sigma_init": 0.0111},),
+    searches.GATES | {"threshold": Range(-6.0, 5.0, log=False)},
+    # what the authors train LeNet with, from scratch: they choose a threshold for each layer, such as -3, by its histogram
+    first=tuple(
+        {
+            "optimizer": "adam",
+            "lr": 1e-3,
+            "sigma_lr": 1e-3,
+            "beta_max": 1.0,
+            "sigma_init": 0.0111,
+            "threshold": threshold,
+        }
+        for threshold in (3.0, -3.0)
+    ),
 )

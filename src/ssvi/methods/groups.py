@@ -5,12 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
-from ssvi import allocation, criteria, structures
+from ssvi import allocation, criteria, families, structures
 from ssvi.inference import addition
 from ssvi.inference.subspace import Subspace
 from ssvi.methods.settings import Rule, Settings, at_least, default_of, one_of, setting, share, whole, word_or_positive
 from ssvi.nn.convert import to_bnn
-from ssvi.nn.posterior import SIGMA_MAPS
+from ssvi.nn.sigma_maps import SIGMA_MAPS
 from ssvi.nn.starts import FAN_IN, NET
 from ssvi.nn.supports import MAGNITUDE, RANDOM
 
@@ -117,6 +117,21 @@ class Posterior(Prior):
 
 
 @dataclass(frozen=True)
+class Family(Posterior):
+    """A posterior of any family, and its prior."""
+
+    posterior: str = setting(
+        default_of(to_bnn, "posterior"),
+        "gaussian, laplace or student-t:NU (NU greater than 2); the last two with :moment-matched behind: by Gaussian noise",
+        Rule(
+            families.is_known,
+            "gaussian, laplace, student-t, or student-t:NU with NU greater than 2, such as student-t:5; laplace and "
+            "student-t also with :moment-matched behind",
+        ),
+    )
+
+
+@dataclass(frozen=True)
 class Bound(Settings):
     """The weight of the KL in the evidence lower bound."""
 
@@ -159,6 +174,7 @@ class Selection(Growth):
     """Which weights leave, and which come in."""
 
     removal: str = setting(default_of(Subspace, "removal"), "removal criterion", one_of(criteria.BY_NAME))
+    record_iou: bool = setting(False, "write to iou.jsonl, at each update, whether the removal criteria agree")
 
 
 @dataclass(frozen=True)

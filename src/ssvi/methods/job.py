@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 from torch.optim.lr_scheduler import LambdaLR
 
+from ssvi.inference.agreement import CriteriaIoU
 from ssvi.inference.ivon import IVON
 from ssvi.inference.loss import Terms
 from ssvi.methods.settings import Settings
@@ -96,6 +97,10 @@ class Work(NamedTuple):
     """Batches whose dense gradients were formed for an update of gamma."""
     proposals: int = 0
     """Proposals of a sampler of masks, accepted or not."""
+    iou: CriteriaIoU | None = None
+    """Of an update of gamma: how far the removal criteria agree, where that is recorded."""
+    live: Mapping[str, int] | None = None
+    """The live weights of each layer in this step, where their number changes from step to step."""
 
 
 def _nothing(x: Tensor, y: Tensor) -> Work:
@@ -114,6 +119,8 @@ class AfterStep:
     """Whether the optimiser leaves out its step on this batch."""
     rate: Callable[[], float] = lambda: 0.0
     """r_t of the last update of gamma."""
+    revives: bool = False
+    """Whether a weight that is zero may come back at any step, so that every step needs the gradients of all weights."""
 
 
 @dataclass(frozen=True)

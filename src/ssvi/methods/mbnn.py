@@ -20,6 +20,7 @@ from ssvi.methods.groups import Chain
 from ssvi.methods.job import AfterStep, Job, Training, Work
 from ssvi.methods.search import Choice, Range, Search
 from ssvi.methods.settings import POSITIVE, at_least, default_of, setting, whole
+from ssvi.nn.reach import reachable
 from ssvi.schedules import Schedule
 
 ABOUT = About(
@@ -64,10 +65,16 @@ def optimizer(job: Job[Settings], net: nn.Module) -> tuple[Optimizer, Schedule]:
 
 def after_step(job: Job[Settings], net: nn.Module, optimizer: Optimizer, loss: Masks) -> AfterStep:
     """Propose another mask at every `every`-th step."""
+    live: dict[str, int] = {}  # counted again when channels were switched, and not at every step
 
     def act(x: Tensor, y: Tensor) -> Work:
-        switched = loss.step(x, y)
-        return Work(switched, proposals=int(loss.calls % loss.every == 0))
+        if not live:
+            live.update({name: int(mask.sum()) for name, mask in reachable(net, x).items()})
+        work = Work(live=dict(live))
+        before = loss.proposed
+        if switched := loss.step(x, y):
+            live.clear()
+        return work._replace(moved=switched, proposals=loss.proposed - before)
 
     return AfterStep(act)
 

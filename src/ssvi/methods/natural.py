@@ -96,7 +96,7 @@ def optimizer(job: Job[NaturalGradients], net: nn.Module) -> tuple[Optimizer, sc
     """IVON, with a learning rate that rises in the warm-up and falls to 0 as a cosine."""
     settings = job.settings
     ivon = IVON(
-        net, job.lr, train_size=job.train_size, h0=settings.h0 or None, temperature=temperature(job),
+        net, job.lr, train_size=job.train_size, warmup=0, h0=settings.h0 or None, temperature=temperature(job),
         betas=(default_of(IVON, "betas")[0], _b2(settings, job.steps)), rest_lr=settings.rest_lr,
         clip_radius=settings.clip_radius or math.inf,
     )  # fmt: skip

@@ -27,7 +27,7 @@ from ssvi.methods import common, searches
 from ssvi.methods.base import About
 from ssvi.methods.groups import Bound, SpreadDescent
 from ssvi.methods.job import Job
-from ssvi.methods.search import Search
+from ssvi.methods.search import Range, Search
 from ssvi.methods.settings import default_of, setting
 from ssvi.nn.gate_kinds import LogNormalGate
 from ssvi.nn.gates import gated, gates
@@ -100,7 +100,11 @@ after_step = common.nothing_after_step
 end_of_epoch = resume = common.no_event
 product = partial(common.pruned_network, prune=prune)
 SEARCH = Search(
-    searches.GATES,
-    # what the authors train LeNet with, from scratch
-    first=({"optimizer": "adam", "lr": 1e-3, "sigma_lr": 1e-2, "beta_max": 1.0},),
+    searches.GATES | {"lr": Range(5e-6, 0.03), "sigma_lr": Range(5e-5, 0.3), "warm_start": searches.TRAINED_START},
+    first=(
+        # the authors' for LeNet, from scratch
+        {"optimizer": "adam", "lr": 1e-3, "sigma_lr": 1e-2, "beta_max": 1.0, "warm_start": 0.0},
+        # theirs for VGG on CIFAR-10, from a trained network, with the whole KL at once
+        {"optimizer": "adam", "lr": 1e-5, "sigma_lr": 1e-4, "beta_max": 1.0, "warmup": 0.0, "warm_start": 0.5},
+    ),
 )

@@ -7,7 +7,7 @@ name settings that are not searched; then these are set in that trial alone.
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -151,6 +151,14 @@ class Search:
         """The same for settings that the user has fixed."""
         space = {name: values for name, values in self.space.items() if name not in names}
         return Search(space, tuple({key: s[key] for key in s if key not in names} for s in self.first))
+
+    def feasible(self, can_have: Callable[[str, Any], bool]) -> Search:
+        """The same without the choices that a recipe cannot have, unless it can have none of them."""
+        space = dict(self.space)
+        for name, values in space.items():
+            if isinstance(values, Choice) and (left := tuple(v for v in values.values if can_have(name, v))):
+                space[name] = Choice(left)
+        return replace(self, space=space)
 
     def suggest(self, trial: Suggesting) -> dict[str, Any]:
         """The settings that the trial chooses."""

@@ -45,3 +45,6 @@ GATES: dict[str, Dimension] = {
     "beta_max": Range(0.02, 20.0),
 }
 """The space of the methods with a gate on every channel."""
+
+TRAINED_START = Choice((0.0, 0.5))
+"""Of methods whose authors also start from a trained network: from scratch, or after half of the epochs."""

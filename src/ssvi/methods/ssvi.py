@@ -41,7 +41,9 @@ optimizer = natural.optimizer
 def after_step(job: Job[Settings], net: nn.Module, optimizer: Optimizer, loss: Loss) -> AfterStep:
     """Updates of gamma by the criteria of the recipe; a fresh weight has the mean curvature of its layer."""
     settings = job.settings
-    return common.update_gamma(job, net, optimizer, loss, removal=settings.removal, addition=settings.addition)
+    return common.update_gamma(
+        job, net, optimizer, loss, removal=settings.removal, addition=settings.addition, record_iou=settings.record_iou
+    )
 
 
 end_of_epoch = resume = common.no_event

@@ -29,6 +29,14 @@ def chain_epochs(settings: Chain, epochs: int) -> int:
     return epochs
 
 
+def chain_in_words(settings: Chain, epochs: int) -> str:
+    """The length of a chain: its burn-in, the states that it keeps, how far apart, and its temperature."""
+    burn_in, gap, kept = int(settings.burn_in * epochs), state_gap(settings, epochs), settings.members
+    apart = "" if kept == 1 else f", {gap} epoch{'s' if gap > 1 else ''} apart"
+    states = f"{kept} state{'s' if kept > 1 else ''}{apart}"
+    return f"a chain of {epochs} epochs: {burn_in} of burn-in, then {states}, at temperature {settings.temperature:g}"
+
+
 def chain_schedule(job: Job[Chain]) -> schedules.Schedule:
     """A cosine from 1 to `lr_floor` at the end of the burn-in, and constant from there."""
     floor = job.settings.lr_floor

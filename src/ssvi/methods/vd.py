@@ -24,7 +24,7 @@ import torch
 from torch import Tensor, nn
 
 from ssvi.math.log_uniform import CLIP, normal_kl
-from ssvi.methods import common
+from ssvi.methods import common, searches
 from ssvi.methods.base import About
 from ssvi.methods.groups import Bound, KeepDense, Posterior, SpreadDescent
 from ssvi.methods.job import Training
@@ -99,11 +99,20 @@ def product(training: Training[Settings]) -> nn.Module:
 
 
 SEARCH = Search(
-    {"lr": Range(5e-4, 0.5), "beta_max": Range(0.01, 10.0), "threshold": Range(-1.0, 5.0, log=False)},
+    {
+        "lr": Range(5e-6, 0.5), "beta_max": Range(0.01, 10.0), "threshold": Range(-1.0, 5.0, log=False),
+        "warm_start": searches.TRAINED_START,
+    },
     first=(
-        {"optimizer": "adam", "lr": 1e-3, "beta_max": 1.0, "threshold": 3.0, "sigma_init": 0.0067},  # the authors' example
+        {  # the authors' example, from scratch
+            "optimizer": "adam", "lr": 1e-3, "beta_max": 1.0, "threshold": 3.0, "sigma_init": 0.0067, "warm_start": 0.0,
+        },
+        {  # theirs for VGG on CIFAR-10, from a trained network
+            "optimizer": "adam", "lr": 1e-5, "beta_max": 1.0, "threshold": 3.0, "sigma_init": 5.5e-4, "warmup": 0.1,
+            "warm_start": 0.5,
+        },
         {  # Gale, Elsen, Hooker 2019, ResNet-50
-            "lr": 0.1, "beta_max": 0.1, "threshold": 0.5, "sigma_init": 0.0067, "weight_decay": 1e-4,
+            "lr": 0.1, "beta_max": 0.1, "threshold": 0.5, "sigma_init": 0.0067, "weight_decay": 1e-4, "warm_start": 0.0,
         },
     ),
 )  # fmt: skip

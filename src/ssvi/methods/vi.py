@@ -9,7 +9,7 @@ from dataclasses import dataclass
 
 from ssvi.methods import common, searches
 from ssvi.methods.base import About
-from ssvi.methods.groups import Bound, Posterior, SpreadDescent
+from ssvi.methods.groups import Bound, Family, SpreadDescent
 from ssvi.methods.search import Search
 
 ABOUT = About(
@@ -18,12 +18,12 @@ ABOUT = About(
 
 
 @dataclass(frozen=True)
-class Settings(Bound, SpreadDescent, Posterior):
-    """A Gaussian posterior on every weight, and its bound."""
+class Settings(Bound, SpreadDescent, Family):
+    """A posterior on every weight, and its bound."""
 
 
 epochs = common.as_asked
-network = common.dense_gaussian
+network = common.dense_family
 loss = common.bound
 optimizer = common.spread_descent
 after_step = common.nothing_after_step

@@ -5,13 +5,13 @@ from __future__ import annotations
 import copy
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import torch
 from torch import Tensor, nn
 
 from ssvi import allocation as allocations
-from ssvi import structures
+from ssvi import families, structures
 from ssvi.nn.bayes_layer import become_bayesian
 from ssvi.nn.classes import bayesian_class
 from ssvi.nn.conversion_rules import NORMALISATION, REASON, Choice, choose
@@ -19,7 +19,8 @@ from ssvi.nn.conversion_warning import warn_if_little_is_bayesian
 from ssvi.nn.followers import followed_by_normalisation
 from ssvi.nn.layout import keep_padding_row
 from ssvi.nn.live_counts import Live, live_counts, resolve_density
-from ssvi.nn.posterior import SIGMA_MAPS, SparseGaussian, SparsePoint
+from ssvi.nn.posterior import SparseFamily, SparseGaussian, SparsePoint
+from ssvi.nn.sigma_maps import SIGMA_MAPS
 from ssvi.nn.sparse import SparsePosterior
 from ssvi.nn.starts import FAN_IN, NET, Starts
 from ssvi.nn.supports import RANDOM, Supports, supports
@@ -28,6 +29,15 @@ from ssvi.nn.uses import Use, layout_of, shape_by_output
 __all__ = ["NORMALISATION", "REASON", "to_bnn"]
 
 Net = TypeVar("Net", bound=nn.Module)
+
+GAUSSIAN = "gaussian"
+
+
+class Spread(NamedTuple):
+    """How the live weights of a network are distributed about mu."""
+
+    family: families.Family
+    sigma_map: str
 
 
 def to_bnn(
@@ -44,10 +54,11 @@ def to_bnn(
     sigma_init: str | float = FAN_IN,
     mu_init: str | float = FAN_IN,
     sigma_map: str = "exp",
+    posterior: str | families.Family | type[families.Family] = GAUSSIAN,
     point: bool = False,
     seed: int | None = None,
 ) -> Net:
-    """A new network like `net`, with a sparse Gaussian posterior on the weights of its layers (docs/layers.md has all).
+    """A new network like `net`, with a sparse posterior on the weights of its layers (docs/layers.md has all).
 
     `net` is untouched. Exactly `round(density * d)` of the d weights of the sparse layers live, chosen by `support`, with
     one in every output where there are enough; their number per layer is fixed by `allocation`. `summary(bnn)` tells what
@@ -71,10 +82,13 @@ def to_bnn(
             normalisation follows, unless `support` has chosen among trained weights; "net" at the weights as they are; a
             number is the standard deviation of a fresh Gaussian.
         sigma_map: "exp", in which sigma learns, or "softplus", the authors' choice.
-        point: a point posterior in place of the Gaussian: the weights are sparse and not random (RigL, SET, static).
+        posterior: the family of the live weights. "gaussian", "laplace", "student-t" (or "student-t:3" with 3 degrees of
+            freedom), or a value of `ssvi.families`. sigma is the standard deviation in each (docs/posteriors.md).
+        point: a point posterior in place of the family: the weights are sparse and not random (RigL, SET, static).
         seed: of the random support (and fresh mu); None takes torch's global generator.
     """
     _check(sigma_map)
+    family = _family(posterior, point)
     kind_of_support = structures.resolve(structure)
     density = resolve_density(density, kind_of_support)
     generator = torch.default_generator if seed is None else torch.Generator().manual_seed(seed)
@@ -85,8 +99,8 @@ def to_bnn(
     choice = choose(bnn, keep_dense, skip, layers or {})
     warn_if_little_is_bayesian(bnn, choice)
     lives = live_counts(choice, density, allocation, kind_of_support)
-    kind = None if point else sigma_map
-    _convert(choice, lives, followed_by_normalisation(bnn), partial(_posterior, starts, kind, chosen))
+    make = partial(_posterior, starts, None if point else Spread(family, sigma_map), chosen)
+    _convert(choice, lives, followed_by_normalisation(bnn), make)
     return bnn
 
 
@@ -112,23 +126,25 @@ def _convert(
 
 def _posterior(
     starts: Starts,
-    sigma_map: str | None,
+    spread: Spread | None,
     supports: Supports,
     weight: nn.Parameter,
     uses: list[Use],
     live: Live,
     normalised: bool,
 ) -> SparsePosterior:
-    """The posterior of a weight with these live positions: a Gaussian, or without a sigma_map a point."""
+    """The posterior of a weight with these live positions: of a family, or without a spread a point."""
     layout, by_output = layout_of(uses), shape_by_output(weight, uses)
     theta = layout.theta(weight)
     shape, index = tuple(theta.shape), supports.index(weight, uses, live)
     mu = starts.mu(theta, index, normalised, supports.generator)
-    if sigma_map is None:
+    if spread is None:
         return SparsePoint(shape, index, mu, live.units)
     prior_sigma, sigma_init = starts.spreads(by_output, mu, normalised, layout.sums)
-    spread = {"prior_sigma": prior_sigma, "sigma_init": sigma_init}
-    return SparseGaussian(shape, index, mu, sigma_map=sigma_map, units=live.units, **spread)
+    sigmas = {"prior_sigma": prior_sigma, "sigma_init": sigma_init}
+    if isinstance(spread.family, families.Gaussian):
+        return SparseGaussian(shape, index, mu, sigma_map=spread.sigma_map, units=live.units, **sigmas)
+    return SparseFamily(shape, index, mu, family=spread.family, sigma_map=spread.sigma_map, units=live.units, **sigmas)
 
 
 def _copy(net: Net) -> Net:
@@ -139,6 +155,15 @@ def _copy(net: Net) -> Net:
             f"net cannot be copied, and to_bnn leaves the original untouched ({error}); for pruning and weight_norm "
             "hooks call torch.nn.utils.prune.remove or remove_weight_norm first"
         ) from error
+
+
+def _family(posterior: str | families.Family | type[families.Family], point: bool) -> families.Family:
+    family = families.resolve(posterior)
+    if point and not isinstance(family, families.Gaussian):
+        raise ValueError(
+            f"point=True and posterior={str(family)!r}: a point has no distribution, leave one of them out"
+        )
+    return family
 
 
 def _check(sigma_map: str) -> None:

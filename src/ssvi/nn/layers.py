@@ -1,6 +1,6 @@
 """The Bayesian layers that are linear maps: torch's Linear and Conv1d-3d, and Hugging Face's Conv1D.
 
-Each element of y has noise of its own (local reparameterisation), and the kernels of `ssvi.kernels` serve.
+With Gaussian weights each element of y has noise of its own (local reparameterisation). The kernels of `ssvi.kernels` serve.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from ssvi.nn.bayes_layer import BayesLayer
 from ssvi.nn.layout import InputsFirst, Layout
 from ssvi.nn.posterior import SparseGaussian
 from ssvi.nn.sparse import SparsePosterior
+from ssvi.nn.spread import SparseSpread
 
 
 class LinearMap(BayesLayer, ABC):
@@ -41,7 +42,7 @@ class LinearMap(BayesLayer, ABC):
         return kernels.chosen(self.posterior.mu, self.geometry, self.posterior.s)
 
     def mapped(self, x: Tensor, geometry: Geometry) -> Tensor:
-        """y = mu x + sqrt(sigma^2 x^2) eps: local reparameterisation (Eq. 4); or y = theta x where theta is pinned."""
+        """y = theta x: by local reparameterisation (Eq. 4), with one theta ~ q for the call, or with one that is pinned."""
         if self.posterior.listener is not None:
             return self._watched_product(x, geometry)
         return self._product(self.padded(x), geometry)
@@ -190,8 +191,13 @@ def posteriors(bnn: nn.Module) -> dict[str, SparsePosterior]:
 
 
 def gaussians(bnn: nn.Module) -> dict[str, SparseGaussian]:
-    """The posteriors that spread, by name; those of sparse points do not."""
+    """The Gaussian posteriors by name."""
     return {name: p for name, p in posteriors(bnn).items() if isinstance(p, SparseGaussian)}
+
+
+def spread_posteriors(bnn: nn.Module) -> dict[str, SparseSpread]:
+    """The posteriors of all families by name; sparse points do not spread."""
+    return {name: p for name, p in posteriors(bnn).items() if isinstance(p, SparseSpread)}
 
 
 def kl(bnn: nn.Module) -> Tensor:

@@ -44,6 +44,8 @@ class SparsePosterior(RandomTensor, ABC):
     """Whether this is an average of another posterior, whose support it follows (`Subspace.follow`)."""
     units: Units
     """The structure of the support, which every update of gamma keeps."""
+    distribution: str = ""
+    """What `print` and `summary` say of q on the live weights, where it is neither Gaussian nor a point."""
 
     def __init__(self, shape: tuple[int, ...], index: Tensor, mu: Tensor, units: Units | None = None) -> None:
         super().__init__(listener=None, follows=False)
@@ -80,9 +82,14 @@ class SparsePosterior(RandomTensor, ABC):
     def kl(self) -> Tensor:
         """KL(q || p), summed over the live weights."""
 
+    @property
+    @abstractmethod
+    def is_local(self) -> bool:
+        """Whether `draw` gives each element of y noise of its own, at the price of a second product."""
+
     @abstractmethod
     def draw(self, x: Tensor, geometry: Geometry, bias: Tensor | None) -> Tensor:
-        """y = theta * x + bias with theta ~ q, where each element of y has its own theta."""
+        """y = theta * x + bias with theta ~ q: its own theta for each element of y if `is_local`, else one for all."""
 
     @abstractmethod
     def start_fresh(self, fresh: Tensor, sigma: float) -> None:
@@ -149,8 +156,8 @@ class SparsePosterior(RandomTensor, ABC):
         self.index = self.index.new_zeros(s)
 
     def extra_repr(self) -> str:
-        """What `print(bnn)` says of it: s of d, the density, and the structure if there is one."""
-        return f"s={self.s}/{self.d}, {self.density:.1%}" + (f", {self.units}" if str(self.units) else "")
+        """What `print(bnn)` says of it: s of d, the density, and the structure and the family if they are not the usual."""
+        return ", ".join(filter(None, [f"s={self.s}/{self.d}, {self.density:.1%}", str(self.units), self.distribution]))
 
 
 @torch.no_grad()

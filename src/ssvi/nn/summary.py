@@ -11,7 +11,6 @@ from torch.nn.parameter import UninitializedParameter
 from ssvi.nn.bayes_layer import BayesLayer
 from ssvi.nn.convert import REASON
 from ssvi.nn.layers import use_name
-from ssvi.nn.posterior import SparseGaussian
 from ssvi.nn.sparse import SparsePosterior
 from ssvi.plotting import Cell, Table, element, notebook
 
@@ -98,11 +97,16 @@ def _of_posterior(
         return Row(name, kind, what, 0, 0, stored, layer.kernel, f"tied to {seen[posterior]}")
     seen[posterior] = name
     stored += _bytes(posterior.index) + sum(_bytes(p) for p in posterior.per_weight())
-    return Row(name, kind, what, posterior.d, posterior.s, stored, layer.kernel, posterior.units.words)
+    return Row(name, kind, what, posterior.d, posterior.s, stored, layer.kernel, _note(posterior))
 
 
 def _kind(posterior: SparsePosterior) -> str:
-    return "Bayesian" if isinstance(posterior, SparseGaussian) else "point"
+    return "Bayesian" if posterior.spreads else "point"
+
+
+def _note(posterior: SparsePosterior) -> str:
+    """The family, where it is not the Gaussian, and the structure."""
+    return ", ".join(filter(None, [posterior.distribution, posterior.units.words]))
 
 
 def _deterministic(name: str, module: nn.Module, seen: dict[SparsePosterior | nn.Parameter, str]) -> Row:

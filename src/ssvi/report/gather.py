@@ -67,6 +67,7 @@ def _gather(series: Series, run: FinishedRun, samples: int, seed: int, track: Tr
         machine=machine_of(run),
         classes=run.classes,
         epochs=run.folder.metrics(),
+        iou=run.folder.iou_log.read(),
         evaluation=evaluation,
         ood=_ood(run, samples, seed, track),
         corruption=run.read(CorruptionResult, "corruption.json"),

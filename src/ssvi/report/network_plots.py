@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from ssvi.evaluation import wording
+from ssvi.evaluation.recorded_iou import mean_of_pairs
 from ssvi.plotting import Bar, Curve, Dot, Drawing, Scale, bars, curves, dots, linear, log, percent
 from ssvi.report.pieces import Card, key
 from ssvi.report.reported import Reported, things
+from ssvi.training.iou_log import IoULine
 from ssvi.training.progress import EpochLine
 
 Number = Callable[[EpochLine], float | None]
@@ -25,6 +27,8 @@ def training(runs: Sequence[Reported]) -> list[Card]:
         f"NLL of validation {seen}": _by_epoch(runs, "NLL", _validation_nll, _nats),
         "How far sigma moved from its start": _by_epoch(runs, "mean |log(sigma / start)|", _drift, _from_zero),
         "Support kept from epoch to epoch": _by_epoch(moving, "IoU", lambda line: line.iou, _shares),
+        "Removal criteria 1 to 5 agree: mean of the pairs": _by_step(runs, lambda line: line.exact),
+        "The same by the textbook formulas in float32": _by_step(runs, lambda line: line.textbook),
     }
     return [Card(title, drawing) for title, drawing in drawings.items() if drawing]
 
@@ -39,6 +43,17 @@ def _by_epoch(
     x = linear([], low=min(1, last - 1), high=max(last, 1))
     y = scale([value for curve in drawn for _, value in curve.points])
     return curves(drawn, x, y, title=f"{y_label} by epoch", x_label="epoch", y_label=y_label)
+
+
+def _by_step(runs: Sequence[Reported], matrix: Callable[[IoULine], list[list[float]]]) -> Drawing | None:
+    """The mean IoU of the pairs of criteria 1 to 5 at each update of gamma, where that was recorded."""
+    points = {run.series: [(float(line.step), mean_of_pairs(matrix(line))) for line in run.iou] for run in runs}
+    drawn = [Curve(series, values) for series, values in points.items() if values]
+    if not drawn:
+        return None
+    x = linear([step for curve in drawn for step, _ in curve.points], low=0.0)
+    y = _shares([value for curve in drawn for _, value in curve.points])
+    return curves(drawn, x, y, title="IoU by step", x_label="step", y_label="IoU")
 
 
 def _points(run: Reported, number: Number) -> list[tuple[float, float]]:

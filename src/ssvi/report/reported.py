@@ -10,6 +10,7 @@ from ssvi.evaluation.number_results import NumberRunEvaluation
 from ssvi.evaluation.results import Cost, LayerRow, RunEvaluation
 from ssvi.methods import about
 from ssvi.plotting import Series
+from ssvi.training.iou_log import IoULine
 from ssvi.training.progress import EpochLine
 from ssvi.training.recipe import Recipe
 
@@ -46,6 +47,8 @@ class Reported(ABC):
     """How many training and validation examples there were; None where the data are no longer there."""
     table: TableFacts | None = None
     """None where the run was trained on images."""
+    iou: list[IoULine] = field(default_factory=list)
+    """Whether the removal criteria agreed at each update of gamma; empty where that was not recorded."""
 
     @property
     def name(self) -> str:

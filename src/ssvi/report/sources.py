@@ -9,6 +9,7 @@ from ssvi.report.gather import ReportedRun
 from ssvi.report.gather_tables import ReportedNumbers
 from ssvi.report.reported import Reported, things
 from ssvi.report.used import Used
+from ssvi.training.length import course
 
 
 def evaluated(runs: Sequence[Reported]) -> list[Used]:
@@ -80,7 +81,8 @@ def trained(runs: Sequence[Reported]) -> str:
 
 
 def _learnt_from(run: Reported) -> str:
-    epochs = f"{len(run.epochs)} epochs"
+    spent = course(run.recipe)
+    epochs = f"{len(run.epochs)} epochs" + (f" ({spent})" if spent else "")
     if run.split is None:
         return f"{epochs}; how many {things(run)} is not known, because the data are no longer there"
     training, validation = run.split

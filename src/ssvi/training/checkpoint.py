@@ -37,12 +37,14 @@ def save(folder: RunFolder, recipe: Recipe, training: Training[Any], progress: P
         return folder.save_checkpoint(progress.step, state)
 
 
-def restore(folder: RunFolder, state: dict[str, Any], method: Method, training: Training[Any]) -> Progress:
-    """Load the training state of a checkpoint; returns where it is."""
+def restore(
+    folder: RunFolder, state: dict[str, Any], method: Method, training: Training[Any], first_epoch: int = 0
+) -> Progress:
+    """Load the training state of a checkpoint; returns where it is. The method began with the epoch `first_epoch`."""
     progress = Progress(**state["progress"])
     _require_states(folder.path / STATES, state.get("states", []))
     try:
-        method.resume(training, progress.epoch)
+        method.resume(training, progress.epoch - first_epoch)
         posterior_facts.take_over(training.net, state["parts"]["net"], state.get("priors", {}))
         training.load_state_dict(state["parts"])
     except (RuntimeError, ValueError, KeyError) as error:
@@ -53,6 +55,7 @@ def restore(folder: RunFolder, state: dict[str, Any], method: Method, training: 
     if distributed.rank() == 0:
         with folder.writing():
             folder.log.forget_from(progress.epoch)
+            folder.iou_log.forget_after(progress.step)
     return progress
 
 

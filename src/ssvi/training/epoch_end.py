@@ -15,15 +15,15 @@ from ssvi.errors import UserError
 from ssvi.inference.evaluate import NumberEvaluation
 from ssvi.methods.job import Training
 from ssvi.nn.at_theta import at_mean
-from ssvi.nn.layers import gaussians, layers, posteriors
-from ssvi.nn.posterior import SparseGaussian
+from ssvi.nn.layers import layers, posteriors, spread_posteriors
 from ssvi.nn.sparse import SparsePosterior
+from ssvi.nn.spread import SparseSpread
 from ssvi.training.progress import EpochLine, Progress, StepNumbers, Validation
 from ssvi.training.tasks import Task
 
 RUNAWAY = 5.0
 """Sigma has run away if its mean in a layer exceeds this many times its prior and this many times its start: it can reach
-10 times (`ssvi.nn.posterior.MOST`)."""
+10 times (`ssvi.nn.spread.MOST`)."""
 
 DEAD = 0.02
 """A layer is dead if no |mu|/sigma is above this: it passes nothing but noise."""
@@ -70,11 +70,12 @@ def _validate(net: nn.Module, task: Task, batches: Batches) -> Validation | None
 
 
 def _flops(training: Training[Any], progress: Progress, batches: Batches) -> int:
-    """FLOPs of the epoch, counted by the network at its end."""
+    """FLOPs of the epoch, by the live weights of each step where their number changes, else by those at its end."""
     x = batches.split.x[:1].to(next(training.net.parameters()).device, torch.float32)
     return flops.training(
         training.net, x, steps=len(batches), batch_size=batches.batch_size,
         updates=progress.dense_gradients, proposals=progress.proposals, one_theta=training.one_theta,
+        live=progress.live, dense_weight_gradient=training.after_step.revives,
     )  # fmt: skip
 
 
@@ -91,7 +92,7 @@ def _posteriors(net: nn.Module) -> dict[str, SparsePosterior]:
 @torch.no_grad()
 def _drift(bnn: nn.Module) -> dict[str, float]:
     """Mean |log(sigma / sigma_init)| of each layer."""
-    return {name: (p.sigma / p.sigma_init).log().abs().mean().item() for name, p in gaussians(bnn).items()}
+    return {name: (p.sigma / p.sigma_init).log().abs().mean().item() for name, p in spread_posteriors(bnn).items()}
 
 
 def _iou(before: dict[str, Tensor], now: dict[str, Tensor]) -> float:
@@ -110,11 +111,11 @@ def check(net: nn.Module) -> None:
     for name, posterior in _posteriors(net).items():
         if not (torch.isfinite(posterior.mu).all() and torch.isfinite(posterior.sigma).all()):
             raise TrainingError(f"layer {name!r}: mu or sigma is not finite; lower lr, or clip gradients")
-        if isinstance(posterior, SparseGaussian):
+        if isinstance(posterior, SparseSpread):
             _check_sigma(name, posterior)
 
 
-def _check_sigma(name: str, posterior: SparseGaussian) -> None:
+def _check_sigma(name: str, posterior: SparseSpread) -> None:
     mu, sigma, prior = posterior.mu, posterior.sigma, posterior.prior_sigma
     mean_sigma, highest_snr = sigma.mean().item(), (mu.abs() / sigma).max().item()
     if mean_sigma > RUNAWAY * max(prior, posterior.sigma_init.item()):

@@ -79,7 +79,7 @@ def _pass(run: Run, x: Tensor, y: Tensor) -> None:
 
 def _make_product(run: Run) -> None:
     """The shape that the network has in its last epoch, the end of that epoch, and what is saved then."""
-    last = run.recipe.epochs
+    last = run.training.job.epochs
     try:
         run.method.resume(run.training, last)
         run.method.end_of_epoch(run.training, last - 1)

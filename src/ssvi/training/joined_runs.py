@@ -29,7 +29,7 @@ from ssvi.training.run_files import MEMBERS
 from ssvi.training.run_folder import RunFolder
 from ssvi.training.tasks import Task, task_of
 
-MAY_DIFFER = {"seed", "threads", "device", "checkpoint_steps"}
+MAY_DIFFER = {"seed", "threads", "device", "checkpoint_steps", "record_iou"}
 """The settings in which the runs may differ."""
 
 

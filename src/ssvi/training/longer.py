@@ -29,6 +29,11 @@ def with_epochs(folder: RunFolder, recipe: Recipe, epochs: int, state: dict[str,
     trained = int(state["progress"]["epoch"]) if state else 0
     if epochs == recipe.epochs:
         return recipe
+    if recipe.warm_start:
+        raise RunError(
+            f"--epochs={epochs}: a run with warm_start={recipe.warm_start} cannot be trained longer, because when its "
+            f"method begins depends on its {recipe.epochs} epochs. Start a new run with --epochs {epochs}"
+        )
     if methods.about(recipe.method).fixed_epochs:
         raise RunError(
             f"--epochs={epochs}: a run of method {recipe.method!r} cannot be trained longer, because what it keeps or "
@@ -49,12 +54,17 @@ def with_recipe(folder: RunFolder, recipe: Recipe, state: dict[str, Any]) -> dic
 
 
 def restore(
-    folder: RunFolder, recipe: Recipe, state: dict[str, Any], method: Method, training: Training[Any]
+    folder: RunFolder,
+    recipe: Recipe,
+    state: dict[str, Any],
+    method: Method,
+    training: Training[Any],
+    first_epoch: int = 0,
 ) -> Progress:
     """Load a checkpoint, which may be of a recipe with another number of epochs; returns where it is."""
     trained = recipe_of_checkpoint(state)
     if trained is None or trained.epochs == recipe.epochs:
-        return checkpoint.restore(folder, state, method, training)
+        return checkpoint.restore(folder, state, method, training, first_epoch)
     parts = with_stretched_updates(state["parts"], state["progress"]["step"], training)
     progress = checkpoint.restore(folder, state | {"parts": parts}, method, training)
     follow_schedule(training.scheduler)

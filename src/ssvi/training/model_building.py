@@ -15,7 +15,7 @@ from ssvi.nn import theta_statistics
 from ssvi.nn.convert import to_bnn
 from ssvi.nn.gate_kinds import LogNormalGate, NormalGate
 from ssvi.nn.gates import put
-from ssvi.nn.layers import gaussians
+from ssvi.nn.layers import spread_posteriors
 from ssvi.training.model_header import Header, ModelFileError, StoredPosterior
 from ssvi.training.model_limits import check_weights
 from ssvi.training.networks import network_for_images, network_for_rows
@@ -70,7 +70,7 @@ def _with_posteriors(plain: nn.Module, posteriors: dict[str, StoredPosterior], t
         plain, structure.density or 1.0, skip=random.skipped, keep_dense=dense, layers=random.own, structure=structure,
         allocation=lambda shapes, density: counts, seed=0, **_kind(next(iter(posteriors.values()))),
     )  # fmt: skip
-    for name, posterior in gaussians(bnn).items():
+    for name, posterior in spread_posteriors(bnn).items():
         posterior.prior_sigma = posteriors[name].prior_sigma or posterior.prior_sigma  # each layer has its own
     return bnn
 
@@ -79,4 +79,4 @@ def _kind(stored: StoredPosterior) -> dict[str, Any]:
     """The arguments of `to_bnn` that make such a posterior."""
     if stored.point:
         return {"point": True}
-    return {"sigma_map": stored.sigma_map}
+    return {"sigma_map": stored.sigma_map, "posterior": stored.family}

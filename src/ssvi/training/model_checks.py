@@ -12,7 +12,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 from ssvi.nn import theta_statistics
 from ssvi.nn.gates import gates
 from ssvi.nn.layers import posterior_uses
-from ssvi.nn.posterior import SparseGaussian
+from ssvi.nn.spread import SparseSpread
 from ssvi.training.model_header import ModelFileError
 
 FLOATS = (torch.float16, torch.bfloat16, torch.float32, torch.float64)
@@ -64,7 +64,7 @@ def _check_values(file: Path, ready: nn.Module, state: Mapping[str, Tensor]) -> 
             )
         if not posterior.units.admits(index):
             raise ModelFileError(f"{file} is damaged: the live weights of {name} are not those of {posterior.units}")
-        if isinstance(posterior, SparseGaussian) and not _is_positive(posterior.sigma_init, posterior.sigma):
+        if isinstance(posterior, SparseSpread) and not _is_positive(posterior.sigma_init, posterior.sigma):
             raise ModelFileError(f"{file} is damaged: the deviations of {name} are not positive and finite")
     for name, gate in gates(ready):
         if not gate.sample(torch.Generator().manual_seed(0)).isfinite().all():

@@ -9,6 +9,7 @@ given to `load` again as a plain network.
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +17,19 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as as_safetensors
 from torch import Tensor, nn
 
+from ssvi import families
 from ssvi.data.tables import Preprocessing
 from ssvi.inference.predict import Mixture
+from ssvi.nn.convert import GAUSSIAN
 from ssvi.nn.gates import gates
 from ssvi.nn.layers import layers, posterior_uses
-from ssvi.nn.posterior import SparseGaussian
 from ssvi.nn.sparse import SparsePosterior
+from ssvi.nn.spread import SparseSpread
 from ssvi.training.model_building import build
 from ssvi.training.model_checks import fill
 from ssvi.training.model_header import (
     FORMAT,
+    OF_A_FAMILY,
     OF_A_TABLE,
     Header,
     ModelAbout,
@@ -54,10 +58,11 @@ def save(
 ) -> None:
     """Write a network to `path`, whole or not at all."""
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in _stored(net).items()}
+    posteriors = {name: _stored_posterior(posterior) for name, posterior in posterior_uses(net)}
     header = Header(
-        format=OF_A_TABLE if table else about.format if about else FORMAT,
+        format=_format(posteriors.values(), about, table),
         recipe=recipe,
-        posteriors={name: _stored_posterior(posterior) for name, posterior in posterior_uses(net)},
+        posteriors=posteriors,
         about=about,
         members=len(net.members) if isinstance(net, Mixture) else 0,
         gates={name: type(gate).__name__ for name, gate in gates(net)},
@@ -65,6 +70,13 @@ def save(
     )
     text = json.dumps({"sha256": EMPTY} | header_to_json(header))
     write_whole(Path(path), SEAL.put(as_safetensors(tensors, {"ssvi": text})))
+
+
+def _format(posteriors: Iterable[StoredPosterior], about: ModelAbout | None, table: Preprocessing | None) -> int:
+    """The format of the first readers that understand all of it."""
+    if any(stored.family != GAUSSIAN for stored in posteriors):
+        return OF_A_FAMILY
+    return OF_A_TABLE if table else about.format if about else FORMAT
 
 
 def load(path: str | Path, net: nn.Module | None = None) -> nn.Module:
@@ -128,9 +140,15 @@ def _once(state: dict[str, Tensor]) -> dict[str, Tensor]:
 
 def _stored_posterior(posterior: SparsePosterior) -> StoredPosterior:
     s, d, structure = posterior.s, posterior.d, str(posterior.units)
-    if not isinstance(posterior, SparseGaussian):
+    if not isinstance(posterior, SparseSpread):
         return StoredPosterior(s, d, point=True, structure=structure)
-    return StoredPosterior(s, d, posterior.prior_sigma, posterior.sigma_map, structure=structure)
+    family = str(posterior.family)
+    if not families.is_known(family) or families.resolve(family) != posterior.family:
+        raise ValueError(
+            f"the posterior {posterior.family!r} cannot be saved: a model file holds the families of ssvi.families alone. "
+            "Save the network's state_dict instead"
+        )
+    return StoredPosterior(s, d, posterior.prior_sigma, posterior.sigma_map, structure=structure, family=family)
 
 
 def _model_file(path: Path) -> Path:

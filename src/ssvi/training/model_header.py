@@ -10,6 +10,7 @@ from typing import Any
 from ssvi.data import Fitting
 from ssvi.data.tables import Preprocessing
 from ssvi.errors import UserError
+from ssvi.nn.convert import GAUSSIAN
 from ssvi.nn.models import ImageSize, height_and_width
 from ssvi.training.records import RecordError, from_plain, to_plain, without_defaults
 
@@ -22,7 +23,10 @@ NOT_SQUARE = 4
 OF_A_TABLE = 5
 """The format of a network for the rows of a table; earlier readers know images only."""
 
-READABLE = (2, FORMAT, NOT_SQUARE, OF_A_TABLE)
+OF_A_FAMILY = 6
+"""The format of a network whose posterior is not Gaussian; earlier readers would take it for a Gaussian one."""
+
+READABLE = (2, FORMAT, NOT_SQUARE, OF_A_TABLE, OF_A_FAMILY)
 """The formats that this version reads."""
 
 
@@ -72,6 +76,8 @@ class StoredPosterior:
     point: bool = False
     structure: str = ""
     """That of its support, such as "block:16"; empty if it has none."""
+    family: str = GAUSSIAN
+    """That of its live weights, such as "student-t:5"."""
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ssvi import structures
+from ssvi import families, structures
 from ssvi.data import FITS
 from ssvi.data.fitting import LARGEST_SIDE
 from ssvi.data.tables import Preprocessing
 from ssvi.errors import UserError
-from ssvi.nn.posterior import SIGMA_MAPS
+from ssvi.nn.convert import GAUSSIAN
+from ssvi.nn.sigma_maps import SIGMA_MAPS
 from ssvi.training.model_header import Header, ModelAbout, ModelFileError, StoredPosterior
 
 MOST_HEADER_BYTES = 1 << 24
@@ -88,7 +89,9 @@ def _of_posteriors(posteriors: Mapping[str, StoredPosterior]) -> Iterator[str]:
             yield f"{name!r} has sigma_map={stored.sigma_map!r}, not one of {', '.join(SIGMA_MAPS)}"
         if stored.structure and not structures.is_known(stored.structure):
             yield f"{name!r} has structure={stored.structure!r}, which is none"
-    if len({(stored.point, stored.sigma_map) for stored in posteriors.values()}) > 1:
+        if not families.is_known(stored.family) or (stored.point and stored.family != GAUSSIAN):
+            yield f"{name!r} has family={stored.family!r}, which is none, or a point has it"
+    if len({(stored.point, stored.sigma_map, stored.family) for stored in posteriors.values()}) > 1:
         yield "that its layers have posteriors of several kinds"
 
 

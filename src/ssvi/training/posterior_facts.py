@@ -10,13 +10,13 @@ from collections.abc import Mapping
 
 from torch import Tensor, nn
 
-from ssvi.nn.posterior import SparseGaussian
 from ssvi.nn.sparse import SparsePosterior
+from ssvi.nn.spread import SparseSpread
 
 
 def priors(net: nn.Module) -> dict[str, float]:
     """The prior of each Gaussian posterior by the name of its module."""
-    return {name: m.prior_sigma for name, m in net.named_modules() if isinstance(m, SparseGaussian)}
+    return {name: m.prior_sigma for name, m in net.named_modules() if isinstance(m, SparseSpread)}
 
 
 def take_over(net: nn.Module, state: Mapping[str, Tensor], priors: Mapping[str, float]) -> None:
@@ -27,7 +27,7 @@ def take_over(net: nn.Module, state: Mapping[str, Tensor], priors: Mapping[str, 
     """
     posteriors = {name: m for name, m in net.named_modules() if isinstance(m, SparsePosterior)}
     for name, posterior in posteriors.items():
-        if isinstance(posterior, SparseGaussian):
+        if isinstance(posterior, SparseSpread):
             posterior.prior_sigma = priors.get(name, posterior.prior_sigma)  # earlier checkpoints have none
     counts = {name: state[f"{name}.mu"].numel() for name in posteriors if f"{name}.mu" in state}
     if sum(counts.values()) == sum(posterior.s for posterior in posteriors.values()):

@@ -75,6 +75,8 @@ class Progress:
     indices: dict[str, Tensor] = field(default_factory=dict)
     """The support of each layer at the start of the epoch."""
     proposals: int = 0
+    live: dict[str, int] = field(default_factory=dict)
+    """The live weights of each layer, summed over the steps of the epoch, where their number changes in it."""
 
     def count(self, loss: Tensor, nll: Tensor, work: Work) -> None:
         """One step more."""
@@ -84,6 +86,8 @@ class Progress:
         self.moved += work.moved
         self.dense_gradients += work.dense_gradients
         self.proposals += work.proposals
+        for name, weights in (work.live or {}).items():
+            self.live[name] = self.live.get(name, 0) + weights
 
     @property
     def sums(self) -> Tensor:

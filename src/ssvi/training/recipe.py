@@ -30,7 +30,18 @@ from ssvi.methods.settings import (
     word_or_number,
 )
 from ssvi.training.likelihood_names import LIKELIHOODS
-from ssvi.training.recipe_rules import CHANNELS, DATA, DEVICE, MODEL, SAMPLES, SEED, SIZE, THREADS, WIDTH
+from ssvi.training.recipe_rules import (
+    CHANNELS,
+    DATA,
+    DEVICE,
+    MODEL,
+    SAMPLES,
+    SEED,
+    SIZE,
+    THREADS,
+    WIDTH,
+    check_warm_start,
+)
 from ssvi.training.setting_values import coerced, toml, unknown_key
 from ssvi.training.table_settings import check_kind, is_table, table_request
 
@@ -74,6 +85,12 @@ class Recipe:
     )
     width: int = setting(0, "width of the network; 0 is its usual one", WIDTH)
     pretrained: str = setting("", "trained weights to start from: a run folder, a model file, .safetensors or .pt")
+    warm_start: float = setting(
+        0.0,
+        "share of the epochs that trains the plain network first; the method starts from it",
+        share("the epochs", high_open=True),
+    )
+    warm_lr: float = setting(0.1, "learning rate of these epochs, by momentum SGD with weight decay 5e-4", POSITIVE)
     method: str = setting("ssvi", f"{', '.join(methods.NAMES)}, or a module of your own")
     epochs: int = setting(80, "passes over the training set; 0: as many as make 4,000 steps, but at least 20", whole(0))
     batch_size: int = setting(64, "examples per step", whole(1))
@@ -103,7 +120,8 @@ class Recipe:
                 f"settings={self.settings!r} are not those of method={self.method!r}: take recipe.replace(method=...)"
             )
         if self.epochs:
-            methods.get(self.method).epochs(self.settings, self.epochs)  # an error if they are too few for the method
+            check_warm_start(self.warm_start, self.epochs, self.method)
+            self.all_epochs  # noqa: B018 - an error if they are too few for the method
         check_kind(self.values, COMMON)
 
     @property
@@ -112,9 +130,15 @@ class Recipe:
         return is_table(self.data, self.target)
 
     @property
+    def warm_epochs(self) -> int:
+        """The epochs of plain training before the method begins."""
+        return max(1, round(self.warm_start * self.epochs)) if self.warm_start else 0
+
+    @property
     def all_epochs(self) -> int:
         """The epochs of the whole run: an ensemble trains its members one after the other."""
-        return methods.get(self.method).epochs(self.settings, self.epochs)
+        warm = self.warm_epochs
+        return warm + methods.get(self.method).epochs(self.settings, self.epochs - warm)
 
     def load_table(self) -> TableData:
         """The table, with the target and the columns that the recipe says."""

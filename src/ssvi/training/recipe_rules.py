@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import re
 
+from ssvi import methods
 from ssvi.data import is_size
 from ssvi.data.fitting import LARGEST_SIDE
-from ssvi.methods.settings import Rule, is_text, whole
+from ssvi.methods.settings import RecipeError, Rule, is_text, whole
 from ssvi.nn.models import BY_NAME
 from ssvi.nn.row_models import FOR_ROWS
 
@@ -29,3 +30,17 @@ DEVICE = Rule(
 )
 SEED = Rule(lambda v: 0 <= v < 2**63, "0 or more, and below 2^63")
 WIDTH, SAMPLES, THREADS = whole(0, 1_000_000), whole(1, 10_000), whole(0, MOST_THREADS)
+
+
+def check_warm_start(warm_start: float, epochs: int, method: str) -> None:
+    """An error where a start from a trained network leaves no epoch to the method, or would be the same for all members."""
+    if not warm_start:
+        return
+    if methods.about(method).members_by is not None:
+        raise RecipeError(
+            f"warm_start={warm_start}: the members of {method!r} start from weights of their own; leave it out"
+        )
+    if max(1, round(warm_start * epochs)) >= epochs:
+        raise RecipeError(
+            f"warm_start={warm_start} of epochs={epochs} leaves no epoch to the method: raise epochs or lower warm_start"
+        )

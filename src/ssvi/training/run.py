@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from itertools import islice
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from ssvi.data import Batches, Examples, TrainingData
 from ssvi.inference import distributed
 from ssvi.inference.evaluate import Evaluation, NumberEvaluation
 from ssvi.inference.predict import networks
+from ssvi.inference.sync_batchnorm import synchronised
 from ssvi.inference.watch import DivergenceWarning
 from ssvi.methods.base import Method
 from ssvi.methods.job import Training
@@ -23,6 +24,7 @@ from ssvi.nn.fit_batchnorm import fit_batchnorm
 from ssvi.signals import on_stop_signal
 from ssvi.training import checkpoint, epoch_end
 from ssvi.training.epoch_end import TrainingError
+from ssvi.training.iou_log import IoULine, iou_line
 from ssvi.training.progress import EpochLine, Pace, Progress, StepNumbers
 from ssvi.training.recipe import Recipe, RecipeError
 from ssvi.training.run_folder import RunFolder
@@ -57,8 +59,14 @@ class Run:
     """The network, wrapped where several processes train it."""
     progress: Progress
     processes: int = 1
+    begin_method: Callable[[Run], None] | None = None
+    """Begins the method with the network that is trained first, where the recipe says so and it has not yet begun."""
+    first_epoch: int = 0
+    """The epoch in which the method began."""
     interrupted: str | None = None
     """The signal that stopped the run, or another reason."""
+    iou_lines: list[IoULine] = field(default_factory=list)
+    """The updates of gamma since the last checkpoint, if they are recorded; they are written with the next one."""
 
     @property
     def data(self) -> TrainingData:
@@ -134,6 +142,8 @@ class Run:
         # every M-th time an update of gamma: removal and addition
         work = training.after_step.act(x, y)
         self.progress.count(loss, nll, work)
+        if work.iou is not None:
+            self.iou_lines.append(iou_line(work.iou, self.progress.epoch, self.progress.step))
 
     def _end_of_epoch(self, pace: Pace) -> EpochLine:
         """Summarise the epoch, let the method do its part, write the log and a checkpoint."""
@@ -142,7 +152,9 @@ class Run:
         numbers = pace.numbers(progress, self.training)
         line = epoch_end.summarise(numbers, self.training, progress, self.task, self.batches, validation)
         with self.folder.writing():
-            self.method.end_of_epoch(self.training, progress.epoch)
+            self.method.end_of_epoch(self.training, progress.epoch - self.first_epoch)
+            if self.begin_method is not None and progress.epoch + 1 == self.recipe.warm_epochs:
+                self.begin_method(self)
             self.progress = progress.next_epoch(epoch_end.indices(self.net))
             if distributed.rank() == 0:
                 self.folder.log.append(line)
@@ -151,6 +163,10 @@ class Run:
 
     def save(self) -> Path:
         """A checkpoint from which `resume` goes on bit for bit."""
+        if distributed.rank() == 0:
+            with self.folder.writing():
+                self.folder.iou_log.append(self.iou_lines)
+        self.iou_lines.clear()
         return checkpoint.save(self.folder, self.recipe, self.training, self.progress)
 
     def stop(self, reason: str) -> None:
@@ -185,6 +201,12 @@ def _write_end(run: Run, net: nn.Module) -> Evaluation | NumberEvaluation | None
         run.task.save(net, run.folder.path / "model.safetensors")
     run.folder.lock.free()
     return evaluation
+
+
+def wrapped(recipe: Recipe, net: nn.Module) -> Callable[[Tensor], Tensor]:
+    """The network, wrapped where several processes train it."""
+    forward = distributed.parallel(net)
+    return synchronised(forward) if recipe.sync_batchnorm else forward
 
 
 def in_order(data: TrainingData, examples: Examples) -> Batches:

@@ -16,7 +16,7 @@ CHECKPOINTS = (1,)
 """The formats of a checkpoint; the last one is written."""
 
 TEXTS = (1,)
-"""The formats of recipe.toml, machine.json, table.json, metrics.jsonl and result.json."""
+"""The formats of recipe.toml, machine.json, table.json, metrics.jsonl, iou.jsonl and result.json."""
 
 RESULTS = (2,)
 """The formats of the results of evaluations; raised when their keys change, so that old ones are computed again."""
@@ -51,6 +51,7 @@ RUN_FILES = (
     RunFile(MEMBERS, "of an ensemble that was made of runs: their paths and seeds", "`ensemble`", TEXTS),
     RunFile("table.json", "of a run on a table: what was learnt of its columns", TRAIN, TEXTS),
     RunFile("metrics.jsonl", "a line per epoch", TRAIN, TEXTS),
+    RunFile("iou.jsonl", "a line per update of gamma: whether the criteria agree", "`train --record-iou`", TEXTS),
     RunFile("checkpoints/step-*.pt", "the newest two training states, each with the recipe", TRAIN, CHECKPOINTS),
     RunFile("states/epoch-*.safetensors", "the networks that an ensemble or a sampler keeps", TRAIN, READABLE),
     RunFile("model.safetensors", "the trained network, at the end", TRAIN, READABLE, True),

@@ -15,6 +15,7 @@ from typing import Any
 from ssvi.training import checkpoint_files, run_files
 from ssvi.training.errors import OccupiedError
 from ssvi.training.errors import RunError as RunError
+from ssvi.training.iou_log import IoULog
 from ssvi.training.machine import Origin, origin
 from ssvi.training.progress import EpochLine
 from ssvi.training.recipe import Recipe
@@ -32,6 +33,7 @@ class RunFolder:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         self.log = TrainingLog(self.path)
+        self.iou_log = IoULog(self.path)
 
     @cached_property
     def lock(self) -> RunLock:

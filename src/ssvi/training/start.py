@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from ssvi import methods
 from ssvi.data import Batches, Examples, TrainingData
 from ssvi.inference import distributed
-from ssvi.inference.sync_batchnorm import synchronised
 from ssvi.methods.base import begin
 from ssvi.methods.job import Job
 from ssvi.training import epoch_end, longer
@@ -31,10 +30,11 @@ from ssvi.training.progress import Progress
 from ssvi.training.recipe import AUGMENTATIONS, Recipe, RecipeError
 from ssvi.training.recipe_of_run import refuse_changes
 from ssvi.training.recipe_paths import with_moved_data, with_whole_paths
-from ssvi.training.run import Run
+from ssvi.training.run import Run, wrapped
 from ssvi.training.run_folder import RunError, RunFolder
 from ssvi.training.tasks import Task, task_of
 from ssvi.training.trusted_code import UntrustedCodeError, code_in, trust
+from ssvi.training.warm_start import Phase, plain_phase, second_phase, with_method
 
 
 def start(recipe: Recipe, out: str | Path, data_dir: str | Path | None = None) -> Run:
@@ -75,6 +75,8 @@ def _checked(folder: RunFolder, recipe: Recipe, data_dir: str | Path | None) -> 
         recipe = recipe.replace(epochs=default_epochs(max(1, len(_batches(recipe, task.data, train)))))
     check_network_size(recipe, task)
     try_first_step(_begin(folder, recipe, task))  # thrown away: the run that counts sets the seeds anew
+    if recipe.warm_start:
+        try_first_step(with_method(_begin(folder, recipe, task)))
     return recipe, task
 
 
@@ -97,7 +99,9 @@ def resume(out: str | Path, data_dir: str | Path | None = None, epochs: int | No
     run = _make(folder, new, data_dir)
     run.task.check(folder)
     if state is not None:
-        run.progress = longer.restore(folder, new, state, run.method, run.training)
+        if state["progress"]["epoch"] >= new.warm_epochs:
+            run = with_method(run)  # its weights will be loaded
+        run.progress = longer.restore(folder, new, state, run.method, run.training, run.first_epoch)
     if new != recipe and distributed.rank() == 0:
         with folder.writing():
             folder.take_recipe(new)
@@ -131,17 +135,25 @@ def _begin(folder: RunFolder, recipe: Recipe, task: Task) -> Run:
     torch.manual_seed(recipe.seed)
     train, validation = _splits(recipe, task.data)
     batches = _batches(recipe, task.data, train)
-    method = methods.get(recipe.method)
-    try:
-        training = begin(method, _job(folder, recipe, task, train, len(batches), device), device)
-    except ValueError as error:  # the library's own words: they name the argument, the value and the remedy
-        raise RecipeError(str(error)) from error
-    forward = distributed.parallel(training.net)
-    if recipe.sync_batchnorm:
-        forward = synchronised(forward)
+    job = _job(folder, recipe, task, train, len(batches), device)
+    method, training = _first_phase(recipe, job, device)
     distributed.seed_noise(recipe.seed)
     progress = Progress(indices=epoch_end.indices(training.net))
-    return Run(folder, recipe, task, validation, batches, method, training, forward, progress, distributed.ranks())
+    return Run(
+        folder, recipe, task, validation, batches, method, training, wrapped(recipe, training.net), progress,
+        distributed.ranks(), second_phase(recipe, job, device) if recipe.warm_start else None,
+    )  # fmt: skip
+
+
+def _first_phase(recipe: Recipe, job: Job[Any], device: torch.device) -> Phase:
+    """The method, or the plain training before it."""
+    if recipe.warm_start:
+        return plain_phase(recipe, job, device)
+    method = methods.get(recipe.method)
+    try:
+        return method, begin(method, job, device)
+    except ValueError as error:  # the library's own words: they name the argument, the value and the remedy
+        raise RecipeError(str(error)) from error
 
 
 def _splits(recipe: Recipe, data: TrainingData) -> tuple[Examples, Examples]:
@@ -180,7 +192,8 @@ def _job(
         return (x.to(device) for x, _ in batches)
 
     return Job(
-        settings=recipe.settings, lr=recipe.lr, epochs=recipe.epochs, per_epoch=recipe.per_epoch, seed=recipe.seed,
+        settings=recipe.settings, lr=recipe.lr, epochs=recipe.epochs - recipe.warm_epochs, per_epoch=recipe.per_epoch,
+        seed=recipe.seed,
         train_size=len(train), steps_per_epoch=steps_per_epoch, fresh=fresh, inputs=inputs,
         states=StateFolder(folder.path / STATES, fresh), nll=mean_nll(task.likelihood),
     )  # fmt: skip
