@@ -23,7 +23,7 @@ import torch
 from ssvi import predict
 from ssvi.cli.options import data_dir_option
 from ssvi.comparison import PlannedRun
-from ssvi.reproduction.durations import FILE, Units, calibrate, setup_name
+from ssvi.reproduction.durations import FILE, Units, calibrate
 from ssvi.reproduction.grids import each_once, planned
 from ssvi.reproduction.scales import SCALES, Scale
 from ssvi.training.machine import this_machine
@@ -37,24 +37,21 @@ BATCH = 100
 
 
 @click.command()
-@click.option(
-    "--scale", "names", multiple=True, default=tuple(SCALES), help="measure these, keep what is known of others"
-)
-@click.option("--missing", is_flag=True, help="measure only kinds of runs that the file does not have")
+@click.option("--scale", "names", multiple=True, default=tuple(SCALES), help="some scales [all]")
+@click.option("--missing", is_flag=True, help="only what the file does not have")
 @data_dir_option
 def main(names: tuple[str, ...], missing: bool, data_dir: Path | None) -> None:
-    """Measure every kind of run and write the file."""
+    """Measure every kind of run, and write the file."""
     torch.set_num_threads(1)
     known = json.loads(TARGET.read_text()) if TARGET.is_file() else {}
     epoch, prediction, begin = known.get("epoch", {}), known.get("prediction", {}), start_of_process()
-    for name in names:
-        for key, run in kinds(SCALES[name]).items():
-            if missing and key in epoch:
-                continue
-            setup = f"{name}/{setup_name(run)}"
-            epoch[key], prediction[setup] = measure(run, data_dir)
-            click.echo(f"{key}: an epoch {epoch[key]:.1f}, an image {prediction[setup]:.2g}")
-            save(Units(time.strftime("%Y-%m-%d"), *about(), begin, epoch, prediction))
+    wanted = {key: run for name in names for key, run in kinds(SCALES[name]).items()}
+    for key, run in wanted.items():
+        if missing and key in epoch:
+            continue
+        epoch[key], prediction[key] = measure(run, data_dir)
+        click.echo(f"{key}: an epoch {epoch[key]:.1f}, an image {prediction[key]:.2g}")
+        save(Units(time.strftime("%Y-%m-%d"), *about(), begin, epoch, prediction))
 
 
 def about() -> tuple[str, str]:
@@ -72,15 +69,10 @@ def save(units: Units) -> None:
 
 
 def kinds(scale: Scale) -> dict[str, PlannedRun]:
-    """One run of every network, method and density, by its key."""
-    grids = [grid for grids in scale.grids.values() for grid in grids if not grid.unknown_settings]
+    """One run of every setup, method and density, by its key."""
+    grids = [grid for grids in scale.grids.values() for grid in grids]
     runs = each_once(run for grid in grids for run in planned(grid, (0,), Path("runs")))
-    return {_key(scale, run): run for run in runs if "=" not in run.name}
-
-
-def _key(scale: Scale, run: PlannedRun) -> str:
-    method_and_density = run.name.removesuffix("-seed0").partition(f"-{run.recipe.method}")[2]
-    return f"{scale.name}/{setup_name(run)}-{run.recipe.method}{method_and_density}"
+    return {f"{scale.name}/{run.name.removesuffix('-seed0')}": run for run in runs if "=" not in run.name}
 
 
 def measure(planned_run: PlannedRun, data_dir: Path | None) -> tuple[float, float]:

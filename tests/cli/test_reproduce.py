@@ -22,19 +22,18 @@ from ssvi.reproduction.setups import Setup
 
 TINY = Setup("tiny", "digits", {"epochs": 1, "width": 4, "examples": 300})
 FRESH = Grid(TINY, ("ssvi-lrt",), (0.1,), (Variation("fresh_sigma", ("mean", 0.001)),))
-POSTERIORS = Grid(TINY, ("ssvi-lrt",), (0.1,), (Variation("colour", ("red",)),))
 
 
 @pytest.fixture
 def tiny(monkeypatch):
-    """A scale with two items, one of which needs a setting that no version has."""
-    scale = replace(MINUTES, grids=dict.fromkeys(ITEMS, ()) | {"fresh": (FRESH,), "posteriors": (POSTERIORS,)})
+    """A scale that trains for one item alone."""
+    scale = replace(MINUTES, grids=dict.fromkeys(ITEMS, ()) | {"fresh": (FRESH,)})
     monkeypatch.setattr(reproduce, "SCALES", {"minutes": scale})
 
 
 @pytest.fixture
 def measured(monkeypatch):
-    units = Units("2026-01-01", "a processor", "", 1.0, {"minutes/tiny-ssvi-lrt-0.1": 4.0}, {"minutes/tiny": 0.0})
+    units = Units("2026-01-01", "a processor", "", 1.0, {"minutes/tiny-ssvi-lrt-0.1": 4.0}, {})
     monkeypatch.setattr(durations, "stored_units", lambda: units)
     monkeypatch.setattr(reproduction_list, "stored_units", lambda: units)
     monkeypatch.setattr(reproduction_list, "calibrate", lambda: 1.0)
@@ -45,14 +44,13 @@ def test_an_item_is_trained_evaluated_and_put_on_a_page(tmp_path, tiny):
     """All runs but one are there before, because a run in a process of its own takes seconds."""
     *most, _ = planned(FRESH, (0, 1), tmp_path / "out")
     evaluate_runs([trained(run) for run in most], {}, samples=2)
-    words = ["reproduce", "fresh", "posteriors", "--seeds", "0,1", "--samples", "2", "--jobs", "1", "--json"]
+    words = ["reproduce", "fresh", "--seeds", "0,1", "--samples", "2", "--jobs", "1", "--json"]
     words += ["--out", str(tmp_path / "out"), "--write", str(tmp_path / "page.md")]
     done = CliRunner().invoke(cli, words, catch_exceptions=False)
     assert done.exit_code == 0, done.output
-    assert "posteriors: left out, because this version has no setting colour" in done.stderr
     assert done.stderr.count(": trained,") == 1
     told = json.loads(done.stdout)
-    assert told["command"] == "ssvi reproduce fresh posteriors --scale minutes --seeds 0,1 --samples 2"
+    assert told["command"] == "ssvi reproduce fresh --scale minutes --seeds 0,1 --samples 2"
     [item] = told["items"]
     assert len(item["tables"][0]["rows"]) == 2
     assert {verdict["outcome"] for verdict in item["verdicts"]} <= {"repeated", "not repeated"}
@@ -77,7 +75,7 @@ def test_without_items_they_are_listed_with_what_they_take(tmp_path, tiny, measu
     assert list(by_name) == list(ITEMS)
     assert by_name["fresh"]["runs"] == told["runs"] == 6
     assert by_name["fresh"]["seconds"] == pytest.approx(6 * (2 * 1.0 + 4.0))
-    assert "the setting colour, which this version has not" in by_name["posteriors"]["needs"]
+    assert (by_name["fresh"]["needs"], by_name["flops"]["needs"]) == ("digits", "nothing")
     said = run_command("reproduce", "--out", tmp_path)
     assert "All items: 6 runs, 18.0 s here on 2 cores." in said
     assert "a processor on 2026-01-01" in said

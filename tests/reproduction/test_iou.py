@@ -1,6 +1,5 @@
 """The item iou: what it reads of iou.jsonl, and its verdicts."""
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -9,6 +8,7 @@ import pytest
 from ssvi.reproduction import paper, show_iou
 from ssvi.reproduction.scales import MINUTES
 from ssvi.reproduction.verdicts import CANNOT, NOT_REPEATED, REPEATED
+from ssvi.training.iou_log import IoULine, IoULog
 from ssvi.training.run_folder import RunError
 
 NAMES = ("snr_exp_abs", *reversed(paper.IOU_CRITERIA))
@@ -30,22 +30,22 @@ def matrix(**pairs: float) -> list[list[float]]:
 
 def run(folder: Path, *updates: tuple[list[list[float]], list[list[float]]]) -> Path:
     folder.mkdir()
-    lines = [
-        {"update": i, "epoch": 0, "criteria": NAMES, "exact": exact, "textbook": textbook}
-        for i, (exact, textbook) in enumerate(updates)
-    ]
-    (folder / "iou.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
+    IoULog(folder).append(
+        IoULine(i, 0, i, 1, list(NAMES), exact, textbook) for i, (exact, textbook) in enumerate(updates)
+    )
     return folder
 
 
 def test_criteria_are_taken_by_name_and_moments_by_place(tmp_path):
     early, late = matrix(abs_mu__snr=0.7), matrix(snr__snr_abs=0.1)
     updates = show_iou.read_updates(run(tmp_path / "a", (early, early), (early, late), (late, late)))
-    assert show_iou.at(updates, "start").exact[0][1] == 0.7
-    assert show_iou.at(updates, "middle").textbook[1][3] == 0.1
-    assert show_iou.at(updates, "middle").exact[1][3] == 1
-    assert show_iou.at(updates, "end").exact[3][1] == 0.1
-    assert show_iou.mean_of_pairs(show_iou.at(updates, "start").exact) == pytest.approx(0.97)
+
+    def iou(moment: str, formula: str, a: int, b: int) -> float:
+        return show_iou.matrix(show_iou.at(updates, moment), formula)[a][b]
+
+    assert iou("start", "exact", 0, 1) == 0.7
+    assert (iou("middle", "textbook", 1, 3), iou("middle", "exact", 1, 3)) == (0.1, 1.0)
+    assert iou("end", "exact", 3, 1) == 0.1
 
 
 def test_a_run_that_recorded_nothing_is_an_error(tmp_path):

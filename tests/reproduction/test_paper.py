@@ -2,9 +2,9 @@
 
 import pytest
 
+from ssvi.evaluation.recorded_iou import mean_of_pairs
 from ssvi.reproduction import paper
 from ssvi.reproduction.items import ITEMS
-from ssvi.reproduction.show_iou import mean_of_pairs
 from ssvi.reproduction.show_tables import LIMITS
 
 

@@ -76,9 +76,7 @@ def reproduce_command(
         return
     home = home_of(engine, address, cores, ram)
     jobs = jobs or home.capacity
-    runs = {
-        item: by_setup(size.grids[item.name], chosen, folder, cores or 1) for item in asked if _possible(item, size)
-    }
+    runs = {item: by_setup(size.grids[item.name], chosen, folder, cores or 1) for item in asked}
     every = each_once(run for own in runs.values() for of_setup in own.values() for run in of_setup)
     failures = train_missing(every, BASE, jobs, data_dir, home)
     evaluate_missing(every, samples, jobs, data_dir, home)
@@ -103,14 +101,6 @@ def _command(items: tuple[str, ...], scale: str, seeds: str, samples: int) -> st
         [] if samples == SAMPLES else ["--samples", str(samples)]
     )
     return shlex.join(["ssvi", "reproduce", *items, "--scale", scale, *changed])
-
-
-def _possible(item: Item, scale: Scale) -> bool:
-    """Whether this version has the settings that the runs of the item need; says so if not."""
-    missing = [name for grid in scale.grids[item.name] for name in grid.unknown_settings]
-    if missing:
-        click.echo(f"{item.name}: left out, because this version has no setting {', '.join(missing)}", err=True)
-    return not missing
 
 
 def _show(

@@ -30,7 +30,7 @@ class ListedItem:
     where: str
     title: str
     needs: str
-    """Data sets, and settings that this version does not have."""
+    """Data sets."""
     runs: int
     seconds: float
     """Of one core."""
@@ -52,8 +52,7 @@ def show_list(scale: Scale, seeds: Sequence[int], out: Path, samples: int, as_js
 
 
 def _runs(scale: Scale, name: str, seeds: Sequence[int], out: Path) -> list[PlannedRun]:
-    possible = [grid for grid in scale.grids[name] if not grid.unknown_settings]
-    return each_once(run for grid in possible for run in planned(grid, seeds, out))
+    return each_once(run for grid in scale.grids[name] for run in planned(grid, seeds, out))
 
 
 def _extra(item: Item, scale: Scale, runs: Sequence[PlannedRun], samples: int, calibration: float) -> float:
@@ -65,11 +64,9 @@ def _listed(item: Item, scale: Scale, runs: Sequence[PlannedRun], samples: int, 
     taken = duration(runs, scale.name, samples, calibration)
     extra = _extra(item, scale, runs, samples, calibration)
     data = dict.fromkeys(wording.data_name(run.recipe.data) for run in runs)
-    missing = [name for grid in scale.grids[item.name] for name in grid.unknown_settings]
     others = dict.fromkeys(name for names in scale.ood.values() for name in names) if item.needs_ood else {}
-    needs = [*(data | others), *(f"the setting {name}, which this version has not" for name in missing)]
     return ListedItem(
-        item.name, item.where, item.title, ", ".join(needs) or "nothing", len(runs), taken.seconds + extra,
+        item.name, item.where, item.title, ", ".join(data | others) or "nothing", len(runs), taken.seconds + extra,
         taken.measured and bool(runs) and not extra,
     )  # fmt: skip
 

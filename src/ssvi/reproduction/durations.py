@@ -24,8 +24,6 @@ FILE = "durations.json"
 TURNS = 3
 TEST_IMAGES = {"digits": 359}
 """Test images of the data sets that have not 10,000 of them."""
-SAME_NETWORK = {"cifar100": "cifar10"}
-"""Setups that were not measured, and those that were: the network is the same but for its last layer."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +38,7 @@ class Units:
     epoch: dict[str, float] = field(default_factory=dict)
     """By scale/SETUP-METHOD-DENSITY: an epoch of training."""
     prediction: dict[str, float] = field(default_factory=dict)
-    """By scale/SETUP: one image by one sample of theta."""
+    """By the same names: one image by one sample of theta."""
 
 
 @cache
@@ -85,29 +83,25 @@ def duration(runs: Iterable[PlannedRun], scale: str, samples: int, calibration: 
 def _of_run(run: PlannedRun, scale: str, samples: int, calibration: float) -> Duration:
     if run.folder.finished:
         return Duration(sum(line.seconds for line in run.folder.metrics()), True)
-    units, name = stored_units(), setup_name(run)
-    training = run.epochs * _nearest(units.epoch, f"{scale}/{name}-{run.recipe.method}", run.density)
+    units = stored_units()
+    training = run.epochs * _nearest(units.epoch, run, scale)
     images = TEST_IMAGES.get(run.recipe.data, 10_000)
-    testing = 2 * images * samples * _known(units.prediction, f"{scale}/{name}")  # `train` and `evaluate`
+    testing = 2 * images * samples * _nearest(units.prediction, run, scale)  # `train` and `evaluate`
     return Duration(calibration * (2 * units.start + training + testing), False)
 
 
 def shift_seconds(runs: Iterable[PlannedRun], scale: str, images: int, samples: int, calibration: float) -> float:
     """Seconds of one core to predict so many more images with each of the runs."""
     units = stored_units().prediction
-    return sum(calibration * images * samples * _known(units, f"{scale}/{setup_name(run)}") for run in runs)
+    return sum(calibration * images * samples * _nearest(units, run, scale) for run in runs)
 
 
-def setup_name(run: PlannedRun) -> str:
-    """The setup of a run, by the name of its folder, or the one that was measured in its place."""
-    name = run.name.partition(f"-{run.recipe.method}")[0]
-    return SAME_NETWORK.get(name, name)
-
-
-def _nearest(units: Mapping[str, float], name: str, density: float | None) -> float:
+def _nearest(units: Mapping[str, float], run: PlannedRun, scale: str) -> float:
     """The unit of a kind of run; where its density was not measured, that of the nearest one that was."""
+    method, density = f"-{run.recipe.method}", run.density
+    name = f"{scale}/{run.name.partition(method)[0]}{method}"  # the folder begins with the setup
     if density is None:
-        return _known(units, name)
+        return units.get(name, 0.0)
     measured = {float(key.removeprefix(f"{name}-")): unit for key, unit in units.items() if _is_density_of(key, name)}
     return measured[min(measured, key=lambda at: abs(at - density))] if measured else 0.0
 
@@ -115,7 +109,3 @@ def _nearest(units: Mapping[str, float], name: str, density: float | None) -> fl
 def _is_density_of(key: str, name: str) -> bool:
     """Whether the key is the name and a density: "ssvi-lrt-0.1" is not one of "ssvi"."""
     return re.fullmatch(rf"{re.escape(name)}-[0-9.e-]+", key) is not None
-
-
-def _known(units: Mapping[str, float], name: str) -> float:
-    return units.get(name, 0.0)

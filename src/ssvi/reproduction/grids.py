@@ -12,7 +12,6 @@ from pathlib import Path
 
 from ssvi.comparison import PlannedRun, Variation, plan
 from ssvi.reproduction.setups import Setup
-from ssvi.training.recipe import all_fields
 
 
 @dataclass(frozen=True)
@@ -24,11 +23,6 @@ class Grid:
     densities: tuple[float, ...] | None = None
     """Of the methods that aim at one; None takes that of the recipe."""
     vary: tuple[Variation, ...] = ()
-
-    @property
-    def unknown_settings(self) -> list[str]:
-        """Settings of this grid that this version of the package does not have."""
-        return [variation.field for variation in self.vary if variation.field not in all_fields()]
 
 
 def planned(grid: Grid, seeds: Sequence[int], out: Path, threads: int = 1) -> list[PlannedRun]:

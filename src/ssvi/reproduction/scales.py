@@ -106,7 +106,7 @@ MINUTES = Scale(
         "flops": (),
     },
     {"digits": ("fashion-mnist", "noise"), "fashion": ("digits", "noise")},
-    2000,
+    1000,
 )
 
 IN_PAPER = (PAPERS_METHOD, "vi")

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import combinations
 from pathlib import Path
 from statistics import fmean
-from typing import Any
 
+from ssvi.evaluation.recorded_iou import mean_of_pairs, recorded_iou
 from ssvi.plotting import Cell, Curve, Drawing, Series, Table, curves, linear
 from ssvi.report.pieces import Card
 from ssvi.reproduction import paper
@@ -17,45 +15,29 @@ from ssvi.reproduction.results import SetupResults
 from ssvi.reproduction.scales import Scale
 from ssvi.reproduction.shown import Shown, TitledTable
 from ssvi.reproduction.verdicts import CANNOT, NOT_REPEATED, REPEATED, Quantity, Side, Verdict, is_better
-from ssvi.training.run_folder import RunError
+from ssvi.training.iou_log import IoULine
+from ssvi.training.run_folder import RunError, RunFolder
 
-FILE = "iou.jsonl"
 FORMULAS = ("exact", "textbook")
 """Of criterion 4: the stable form, and the one that is printed, in float32."""
 ALIKE, APART = 0.9, 0.5
 """Two criteria are alike above the first IoU, and apart below the second."""
 SHARE = Quantity(True, lambda value: f"{value:.3f}")
 
-Matrix = list[list[float]]
 
-
-@dataclass(frozen=True)
-class Update:
-    """A line of iou.jsonl: the matrices of one update of gamma, over criteria 1 to 5."""
-
-    update: int
-    epoch: int
-    exact: Matrix
-    textbook: Matrix
-
-    def matrix(self, formula: str) -> Matrix:
-        """That of a formula of criterion 4."""
-        return self.exact if formula == "exact" else self.textbook
-
-
-def read_updates(path: Path) -> list[Update]:
+def read_updates(path: Path) -> list[IoULine]:
     """The updates that a run recorded; an error if there are none."""
-    file = path / FILE
-    lines = file.read_text().splitlines() if file.is_file() else []
+    lines = RunFolder(path).iou_log.read()
     if not lines:
-        raise RunError(f"{file} has no line: train the run with --record-iou")
-    return [_update(json.loads(line)) for line in lines]
+        raise RunError(f"{path} recorded no update: train the run with --record-iou")
+    return lines
 
 
-def _update(line: dict[str, Any]) -> Update:
-    order = [line["criteria"].index(name) for name in paper.IOU_CRITERIA]
-    exact, textbook = ([[line[formula][a][b] for b in order] for a in order] for formula in FORMULAS)
-    return Update(line["update"], line["epoch"], exact, textbook)
+def matrix(line: IoULine, formula: str) -> list[list[float]]:
+    """That of a formula of criterion 4, over criteria 1 to 5."""
+    order = [line.criteria.index(name) for name in paper.IOU_CRITERIA]
+    whole = line.exact if formula == "exact" else line.textbook
+    return [[whole[a][b] for b in order] for a in order]
 
 
 def iou(results: Sequence[SetupResults], scale: Scale) -> Shown:
@@ -72,19 +54,17 @@ def iou(results: Sequence[SetupResults], scale: Scale) -> Shown:
     return Shown(tuple(verdicts), tuple(tables), tuple(plots), (note,))
 
 
-def at(updates: Sequence[Update], moment: str) -> Update:
+def at(updates: Sequence[IoULine], moment: str) -> IoULine:
     """The first update, that in the middle, or the last."""
-    return updates[{"start": 0, "middle": len(updates) // 2, "end": len(updates) - 1}[moment]]
+    recorded = recorded_iou(updates)
+    assert recorded is not None, "`read_updates` refuses runs without updates"
+    return {"start": recorded.start, "middle": recorded.middle, "end": recorded.end}[moment]
 
 
-def mean_of_pairs(matrix: Sequence[Sequence[float]]) -> float:
-    """The mean IoU of the ten pairs of criteria 1 to 5."""
-    return fmean(matrix[a][b] for a, b in combinations(range(len(paper.IOU_CRITERIA)), 2))
-
-
-def _verdicts(runs: Sequence[Sequence[Update]]) -> list[Verdict]:
+def _verdicts(runs: Sequence[Sequence[IoULine]]) -> list[Verdict]:
     start, end = (
-        Side(moment, tuple(mean_of_pairs(at(run, moment).textbook) for run in runs)) for moment in ("start", "end")
+        Side(moment, tuple(mean_of_pairs(matrix(at(run, moment), "textbook")) for run in runs))
+        for moment in ("start", "end")
     )
     return [
         is_better("the criteria drift apart: the mean IoU of all pairs falls from start to end", start, end, SHARE),
@@ -93,13 +73,13 @@ def _verdicts(runs: Sequence[Sequence[Update]]) -> list[Verdict]:
     ]
 
 
-def _pair(runs: Sequence[Sequence[Update]], moment: str, formula: str, a: str, b: str) -> float:
+def _pair(runs: Sequence[Sequence[IoULine]], moment: str, formula: str, a: str, b: str) -> float:
     """The IoU of two criteria at a moment, the mean over the seeds."""
     i, j = paper.IOU_CRITERIA.index(a), paper.IOU_CRITERIA.index(b)
-    return fmean(at(run, moment).matrix(formula)[i][j] for run in runs)
+    return fmean(matrix(at(run, moment), formula)[i][j] for run in runs)
 
 
-def _apart(runs: Sequence[Sequence[Update]]) -> Verdict:
+def _apart(runs: Sequence[Sequence[IoULine]]) -> Verdict:
     """Repeated if criteria 2 and 4 are apart at the end in exact arithmetic too."""
     claim = "SNR(|theta|) ends far from SNR(theta)"
     if not runs:
@@ -111,7 +91,7 @@ def _apart(runs: Sequence[Sequence[Update]]) -> Verdict:
     return Verdict(claim, NOT_REPEATED, f"{numbers}: what differs is rounding" if printed < APART else numbers)
 
 
-def _persistent(runs: Sequence[Sequence[Update]]) -> Verdict:
+def _persistent(runs: Sequence[Sequence[IoULine]]) -> Verdict:
     claim = "|mu| and SNR(theta) stay alike from start to end"
     if not runs:
         return Verdict(claim, CANNOT, "no finished run")
@@ -120,7 +100,7 @@ def _persistent(runs: Sequence[Sequence[Update]]) -> Verdict:
     return Verdict(claim, outcome, f"IoU {', '.join(f'{value:.3f}' for value in values)} at start, middle and end")
 
 
-def _beside(runs: Sequence[Sequence[Update]], moment: str, data: str) -> TitledTable:
+def _beside(runs: Sequence[Sequence[IoULine]], moment: str, data: str) -> TitledTable:
     """The matrix of the paper and ours, pair by pair: mean over the seeds."""
     rows = [
         [
@@ -134,14 +114,14 @@ def _beside(runs: Sequence[Sequence[Update]], moment: str, data: str) -> TitledT
     return TitledTable(f"{moment} of the training, {data}", Table(head, rows))
 
 
-def _over_updates(runs: Sequence[Sequence[Update]]) -> Drawing:
+def _over_updates(runs: Sequence[Sequence[IoULine]]) -> Drawing:
     """The mean over the pairs and the seeds, update by update."""
     count = min(map(len, runs))
     drawn = [
         Curve(
             Series(i, formula),
             [
-                (run_at + 1, fmean(mean_of_pairs(run[run_at].matrix(formula)) for run in runs))
+                (run_at + 1, fmean(mean_of_pairs(matrix(run[run_at], formula)) for run in runs))
                 for run_at in range(count)
             ],
         )
