@@ -12,7 +12,7 @@ from PIL import Image
 from serving_files import as_file
 
 from ssvi.errors import UserError
-from ssvi.serving import ImageAnswer, ImageModel, RefusedError
+from ssvi.serving import ClassAnswer, ImageModel, RefusedError
 
 
 def test_it_says_what_the_run_says(model, loaded, pictures, files):
@@ -28,7 +28,7 @@ def test_it_says_what_the_run_says(model, loaded, pictures, files):
 
 
 def test_in_json_the_guess_is_called_class():
-    answer = ImageAnswer("a", True, 0.5, {"a": 0.5, "b": 0.5}, 0.7, 0.6, 0.1, None)
+    answer = ClassAnswer("a", True, 0.5, {"a": 0.5, "b": 0.5}, 0.7, 0.6, 0.1, None)
     values = msgspec.json.decode(msgspec.json.encode(answer))
     assert values["class"] == "a"
     assert "guess" not in values

@@ -5,7 +5,8 @@ imported without it.
 """
 
 from ssvi.serving.batching import Batcher
-from ssvi.serving.image_model import ImageAnswer, ImageModel
+from ssvi.serving.class_answer import ClassAnswer
+from ssvi.serving.image_model import ImageModel
 from ssvi.serving.limits import Limits, ServingError, parse_bytes
 from ssvi.serving.model import Facts, Model
 from ssvi.serving.refused import RefusedError
@@ -14,8 +15,8 @@ from ssvi.serving.start import serve
 
 __all__ = [
     "Batcher",
+    "ClassAnswer",
     "Facts",
-    "ImageAnswer",
     "ImageModel",
     "Limits",
     "Model",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import io
 
-import msgspec
 import torch
 from PIL import Image
 from torch import Tensor
@@ -12,30 +11,13 @@ from torch import Tensor
 from ssvi.data.given_images import given_images
 from ssvi.data.readers.folders import FORMATS
 from ssvi.evaluation.loaded_run import LoadedRun
+from ssvi.serving.class_answer import ClassAnswer
 from ssvi.serving.limits import Limits
 from ssvi.serving.model import Facts, Model
 from ssvi.serving.refused import RefusedError
 
 
-class ImageAnswer(msgspec.Struct, frozen=True, rename={"guess": "class"}):
-    """What the network says of one image; `guess` is called "class" in JSON."""
-
-    guess: str
-    known: bool
-    """False where the entropy exceeds the threshold: the answer is "don't know"."""
-    probability: float
-    """Of the guess."""
-    probabilities: dict[str, float]
-    """Of all classes, the most probable first."""
-    entropy: float
-    """The whole uncertainty in nats, the sum of the next two."""
-    data_uncertainty: float
-    model_uncertainty: float
-    threshold: float | None
-    """The entropy above which the answer is "don't know"; None: nothing is refused."""
-
-
-class ImageModel(Model[Tensor, ImageAnswer]):
+class ImageModel(Model[Tensor, ClassAnswer]):
     """Images of any size become what the network sees; every answer is averaged over the same samples of theta."""
 
     def __init__(
@@ -72,12 +54,12 @@ class ImageModel(Model[Tensor, ImageAnswer]):
                 )
             return [given_images(picture, self._run.about.fitting)[0]]
 
-    def answer(self, items: list[Tensor]) -> list[ImageAnswer]:
+    def answer(self, items: list[Tensor]) -> list[ClassAnswer]:
         """One pass of all images through the network, for each sample of theta."""
         said = self._run.predict(torch.stack(items), self._samples, self._seed, threshold=self._threshold)
         best = said.probs.argsort(dim=1, descending=True, stable=True)
         return [
-            ImageAnswer(
+            ClassAnswer(
                 guess=said.classes[i],
                 known=bool(said.known[i]),
                 probability=said.probs[i].max().item(),

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from ssvi.evaluation.table_answers import NumberThreshold, table_threshold
 from ssvi.evaluation.table_run import TableRun
+from ssvi.serving.class_answer import ClassAnswer
 from ssvi.serving.json_rows import rows_of
 from ssvi.serving.model import Facts, Model
 
@@ -30,23 +31,6 @@ class NumberAnswer(msgspec.Struct, frozen=True):
     """False where `std` exceeds the threshold: the answer is "don't know"."""
     threshold: float | None
     """None: nothing is refused."""
-
-
-class ClassAnswer(msgspec.Struct, frozen=True, rename={"guess": "class"}):
-    """What the network says of the class of one row; `guess` is called "class" in JSON."""
-
-    guess: str
-    known: bool
-    """False where the entropy exceeds the threshold: the answer is "don't know"."""
-    probability: float
-    """Of the guess."""
-    probabilities: dict[str, float]
-    """Of all classes, the most probable first."""
-    entropy: float
-    """The whole uncertainty in nats, the sum of the next two."""
-    data_uncertainty: float
-    model_uncertainty: float
-    threshold: float | None
 
 
 class RowModel(Model[Tensor, NumberAnswer | ClassAnswer]):
