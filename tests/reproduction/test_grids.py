@@ -8,7 +8,7 @@ from ssvi.comparison import Variation
 from ssvi.methods import NAMES
 from ssvi.reproduction.grids import Grid, by_setup, each_once, planned
 from ssvi.reproduction.items import ITEMS
-from ssvi.reproduction.scales import CIFAR, DIGITS, FASHION, FASHION_6000, PAPER_10, PAPERS_METHOD, SCALES
+from ssvi.reproduction.scales import CIFAR, DIGITS, FASHION, PAPER_10, PAPERS_METHOD, SCALES
 from ssvi.training.recipe_files import load
 
 OUT = Path("out")
@@ -35,11 +35,11 @@ def test_items_share_their_runs(scale):
 
 
 def test_a_setting_with_its_usual_value_is_the_run_without_it():
-    sweep = Grid(FASHION_6000, ("ssvi-lrt", "vi"), (0.1,), (Variation("sigma_init", (0.01, 0.1)),))
+    sweep = Grid(FASHION, ("ssvi-lrt", "vi"), (0.1,), (Variation("sigma_init", (0.01, 0.1)),))
     runs = planned(sweep, (0,), OUT)
     assert [run.name for run in runs] == [
-        "fashion-6000-ssvi-lrt-0.1-seed0", "fashion-6000-ssvi-lrt-0.1-sigma_init=0.1-seed0",
-        "fashion-6000-vi-seed0", "fashion-6000-vi-sigma_init=0.1-seed0",
+        "fashion-ssvi-lrt-0.1-seed0", "fashion-ssvi-lrt-0.1-sigma_init=0.1-seed0",
+        "fashion-vi-seed0", "fashion-vi-sigma_init=0.1-seed0",
     ]  # fmt: skip
     assert runs[0].varied == (("sigma_init", 0.01),), "the rows of the item have it all the same"
     assert [run.recipe.values["sigma_init"] for run in runs] == [0.01, 0.1, 0.01, 0.1]
@@ -70,7 +70,7 @@ def test_changes_and_the_settings_of_authors():
     assert (mbnn["lr"], mbnn["temperature"], mbnn["every"]) == (0.5, 2e-5, 10), "what its authors train CIFAR with"
     assert (mbnn["epochs"], mbnn["members"]) == (6, 2)
     assert CIFAR.recipe_of("rigl").values["epochs"] == 6
-    assert FASHION_6000.recipe_of("rigl").values["examples"] == 6000, "rigl has no beta_max, and needs none"
+    assert FASHION.recipe_of("rigl").values["examples"] == 6000
 
 
 def test_the_scale_of_the_paper_has_its_network_epochs_and_recipe():
