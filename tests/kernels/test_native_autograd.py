@@ -20,13 +20,13 @@ def test_opcheck(geometry: Geometry) -> None:
     x = images(geometry=geometry).detach()
     x = (x if geometry.ndim else x[:, :, None, None]).requires_grad_()
     bias, seed, layer = torch.randn(geometry.shape[0], requires_grad=True), torch.tensor([7]), Convolution.of(geometry)
-    torch.library.opcheck(ops.sparse_draw, (x, mu, sigma2, index, bias, seed, layer))
-    torch.library.opcheck(ops.sparse_draw, (x.detach(), mu, sigma2, index, None, seed, layer))
-    torch.library.opcheck(ops.sparse_fixed, (x, mu, index, bias, layer))
+    torch.library.opcheck(ops.sparse_draw.op, (x, mu, sigma2, index, bias, seed, layer))
+    torch.library.opcheck(ops.sparse_draw.op, (x.detach(), mu, sigma2, index, None, seed, layer))
+    torch.library.opcheck(ops.sparse_fixed.op, (x, mu, index, bias, layer))
     y, t = ops.sparse_draw(x, mu, sigma2, index, bias, seed, layer)
     plain = [v.detach() for v in (y, x, t, mu, sigma2)]
-    torch.library.opcheck(ops.sparse_draw_backward, (*plain, index, layer, True))
-    torch.library.opcheck(ops.sparse_fixed_backward, (plain[0], plain[1], plain[3], index, layer, False))
+    torch.library.opcheck(ops.sparse_draw_backward.op, (*plain, index, layer, True))
+    torch.library.opcheck(ops.sparse_fixed_backward.op, (plain[0], plain[1], plain[3], index, layer, False))
 
 
 @pytest.mark.parametrize("scale", [1e-2, 1.0, 1e3])

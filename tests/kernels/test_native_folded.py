@@ -17,8 +17,8 @@ pytestmark = pytest.mark.skipif(not native.available(), reason=str(native.why_no
 def test_opcheck_of_a_norm_behind_a_layer() -> None:
     mu, _, index = parameters(CONV)
     args = (images().detach(), mu.detach(), index, torch.randn(6), Convolution.of(CONV))
-    torch.library.opcheck(sparse_fixed_norm, (*args, torch.randn(5, 6, 9, 8), *norm_behind(6), 1e-5, True))
-    torch.library.opcheck(sparse_fixed_norm, (*args, None, None, None, *norm_behind(6)[2:], 1e-5, False))
+    torch.library.opcheck(sparse_fixed_norm.op, (*args, torch.randn(5, 6, 9, 8), *norm_behind(6), 1e-5, True))
+    torch.library.opcheck(sparse_fixed_norm.op, (*args, None, None, None, *norm_behind(6)[2:], 1e-5, False))
 
 
 def test_a_norm_behind_a_layer_hides_no_bad_value_and_depends_on_no_thread(threads) -> None:

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from ctypes import byref, c_int64
-from typing import Any, NamedTuple
+from typing import Any
 
 import torch
 from torch import Tensor
-from torch.utils.weak import WeakTensorKeyDictionary
 
 from ssvi.kernels.geometry import Convolution
 from ssvi.kernels.native import transforms
+from ssvi.kernels.native.by_index import ByIndex
 from ssvi.kernels.native.library import Strided, library, pointer
+from ssvi.kernels.native.operators import operator
 from ssvi.kernels.native.passes import backward, check, forward, out_shape, pattern_of, threads_of
 
 SMALLEST = 4
@@ -30,15 +31,7 @@ def serves(block: int) -> bool:
 # ---- whether an index is a union of whole blocks ---------------------------------------------------------------------
 
 
-class _Checked(NamedTuple):
-    """The answer for an index, and by what a change of it is noticed."""
-
-    version: int
-    address: int
-    whole: bool
-
-
-_cache = WeakTensorKeyDictionary()  # index -> _Checked
+_whole: ByIndex[bool] = ByIndex()
 
 
 def whole_blocks(index: Tensor, fan_in: int, block: int) -> bool:
@@ -52,11 +45,7 @@ def _is_whole(index: Tensor, conv: Convolution, block: int) -> bool:
     """`whole_blocks`, remembered until the index changes; a layer has one size of blocks."""
     if index.is_inference() or conv.out // conv.groups % block:
         return False
-    known = _cache.get(index)
-    if known is None or known.version != index._version or known.address != index.data_ptr():
-        whole = whole_blocks(index, conv.d // conv.out, block)
-        known = _cache[index] = _Checked(index._version, index.data_ptr(), whole)
-    return known.whole
+    return _whole.of(index, lambda: whole_blocks(index, conv.d // conv.out, block))
 
 
 # ---- the two passes --------------------------------------------------------------------------------------------------
@@ -99,7 +88,7 @@ def block_backward(
 # ---- the operator ----------------------------------------------------------------------------------------------------
 
 
-@torch.library.custom_op("ssvi::block_fixed", mutates_args=(), device_types="cpu")
+@operator("ssvi::block_fixed")
 def block_fixed(
     x: Tensor, theta: Tensor, index: Tensor, bias: Tensor | None, layer: Sequence[int], block: int
 ) -> Tensor:
@@ -115,7 +104,7 @@ def _(x: Tensor, theta: Tensor, index: Tensor, bias: Tensor | None, layer: Seque
     return x.new_empty(Convolution(*layer).out_shape(x.shape))
 
 
-@torch.library.custom_op("ssvi::block_fixed_backward", mutates_args=(), device_types="cpu")
+@operator("ssvi::block_fixed_backward")
 def block_fixed_backward(
     grad_y: Tensor, x: Tensor, theta: Tensor, index: Tensor, layer: Sequence[int], block: int, need_x: bool
 ) -> tuple[Tensor, Tensor]:

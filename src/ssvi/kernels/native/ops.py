@@ -15,12 +15,13 @@ from torch import Tensor
 from ssvi.kernels.geometry import Convolution
 from ssvi.kernels.native import transforms
 from ssvi.kernels.native.library import Norm
+from ssvi.kernels.native.operators import operator
 from ssvi.kernels.native.passes import backward, forward
 
 # ---- the seed of one draw --------------------------------------------------------------------------------------------
 
 
-@torch.library.custom_op("ssvi::draw_seed", mutates_args=("out",), device_types="cpu")
+@operator("ssvi::draw_seed", changes=("out",))
 def draw_seed(out: Tensor) -> None:
     """Fills `out` from torch's CPU generator; an operator, so that a compiled model draws what an eager one draws."""
     out.random_(-(2**63), 2**63 - 1)
@@ -36,7 +37,7 @@ def seed() -> Tensor:
 # ---- y ~ N(E[y], Var[y]) ---------------------------------------------------------------------------------------------
 
 
-@torch.library.custom_op("ssvi::sparse_draw", mutates_args=(), device_types="cpu")
+@operator("ssvi::sparse_draw")
 def sparse_draw(
     x: Tensor, mu: Tensor, sigma2: Tensor, index: Tensor, bias: Tensor | None, seed: Tensor, layer: Sequence[int]
 ) -> tuple[Tensor, Tensor]:
@@ -54,7 +55,7 @@ def _(
     return y, torch.empty_like(y, dtype=torch.bfloat16)
 
 
-@torch.library.custom_op("ssvi::sparse_draw_backward", mutates_args=(), device_types="cpu")
+@operator("ssvi::sparse_draw_backward")
 def sparse_draw_backward(
     grad_y: Tensor, x: Tensor, t: Tensor, mu: Tensor, sigma2: Tensor, index: Tensor, layer: Sequence[int], need_x: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
@@ -93,7 +94,7 @@ sparse_draw.register_autograd(_draw_backward, setup_context=_save_draw)
 # ---- y = theta * x, one given theta ----------------------------------------------------------------------------------
 
 
-@torch.library.custom_op("ssvi::sparse_fixed", mutates_args=(), device_types="cpu")
+@operator("ssvi::sparse_fixed")
 def sparse_fixed(x: Tensor, theta: Tensor, index: Tensor, bias: Tensor | None, layer: Sequence[int]) -> Tensor:
     """y = theta * x + bias for one given theta."""
     return forward(x, theta, None, index, bias, 0, Convolution(*layer))[0]
@@ -104,7 +105,7 @@ def _(x: Tensor, theta: Tensor, index: Tensor, bias: Tensor | None, layer: Seque
     return x.new_empty(Convolution(*layer).out_shape(x.shape))
 
 
-@torch.library.custom_op("ssvi::sparse_fixed_backward", mutates_args=(), device_types="cpu")
+@operator("ssvi::sparse_fixed_backward")
 def sparse_fixed_backward(
     grad_y: Tensor, x: Tensor, theta: Tensor, index: Tensor, layer: Sequence[int], need_x: bool
 ) -> tuple[Tensor, Tensor]:
@@ -141,7 +142,7 @@ sparse_fixed.register_autograd(_fixed_backward, setup_context=_save_fixed)
 # ---- the same with BatchNorm, addition and ReLU in the same pass: evaluation -----------------------------------------
 
 
-@torch.library.custom_op("ssvi::sparse_fixed_norm", mutates_args=(), device_types="cpu")
+@operator("ssvi::sparse_fixed_norm")
 def sparse_fixed_norm(
     x: Tensor, theta: Tensor, index: Tensor, bias: Tensor | None, layer: Sequence[int], residual: Tensor | None,
     weight: Tensor | None, shift: Tensor | None, mean: Tensor, var: Tensor, eps: float, relu: bool,

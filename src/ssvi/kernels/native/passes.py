@@ -10,9 +10,9 @@ from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.utils.weak import WeakTensorKeyDictionary
 
 from ssvi.kernels.geometry import Convolution
+from ssvi.kernels.native.by_index import ByIndex
 from ssvi.kernels.native.library import Norm, Pattern, Shape, Strided, library, pointer
 from ssvi.kernels.native.threads import threads_for
 
@@ -114,15 +114,7 @@ class LayerPattern(NamedTuple):
     arrays: tuple[Tensor, ...]
 
 
-class _Entry(NamedTuple):
-    """The patterns of an index, and by what a change of it is noticed."""
-
-    version: int
-    address: int
-    by_shape: dict[tuple[torch.Size, Convolution], LayerPattern]
-
-
-_cache = WeakTensorKeyDictionary()  # index -> _Entry; an index that dies takes its patterns along
+_by_shape: ByIndex[dict[tuple[torch.Size, Convolution], LayerPattern]] = ByIndex()
 
 
 def build(index: Tensor, x_shape: torch.Size, conv: Convolution) -> LayerPattern:
@@ -142,14 +134,10 @@ def pattern_of(index: Tensor, x_shape: torch.Size, conv: Convolution) -> LayerPa
     """`build`, remembered: an in-place change of `index` (load_state_dict, an update of gamma) is noticed."""
     if index.is_inference():  # has no version to compare
         return build(index, x_shape, conv)
-    # No lock: two threads may build the same pattern at once, and both are right.
-    entry = _cache.get(index)
-    if entry is None or entry.version != index._version or entry.address != index.data_ptr():
-        entry = _cache[index] = _Entry(index._version, index.data_ptr(), {})
-    key = (x_shape, conv)
-    pattern = entry.by_shape.get(key)
+    by_shape, key = _by_shape.of(index, dict), (x_shape, conv)
+    pattern = by_shape.get(key)
     if pattern is None:
-        for old in list(entry.by_shape)[: 1 - _SHAPES_KEPT]:
-            entry.by_shape.pop(old, None)
-        pattern = entry.by_shape[key] = build(index, x_shape, conv)
+        for old in list(by_shape)[: 1 - _SHAPES_KEPT]:
+            by_shape.pop(old, None)
+        pattern = by_shape[key] = build(index, x_shape, conv)
     return pattern

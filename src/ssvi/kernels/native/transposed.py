@@ -10,15 +10,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import torch
 from torch import Tensor
 
 from ssvi.kernels.geometry import Convolution
 from ssvi.kernels.native import transforms
+from ssvi.kernels.native.operators import operator
 from ssvi.kernels.native.passes import backward, check, forward
 
 
-@torch.library.custom_op("ssvi::sparse_transposed", mutates_args=(), device_types="cpu")
+@operator("ssvi::sparse_transposed")
 def sparse_transposed(
     x: Tensor, theta: Tensor, index: Tensor, bias: Tensor | None, layer: Sequence[int], size: Sequence[int]
 ) -> Tensor:
@@ -40,7 +40,7 @@ def _(
     return x.new_empty((x.shape[0], Convolution(*layer).channels, *size))
 
 
-@torch.library.custom_op("ssvi::sparse_transposed_backward", mutates_args=(), device_types="cpu")
+@operator("ssvi::sparse_transposed_backward")
 def sparse_transposed_backward(
     grad_y: Tensor, x: Tensor, theta: Tensor, index: Tensor, layer: Sequence[int], need_x: bool
 ) -> tuple[Tensor, Tensor]:
