@@ -2,6 +2,7 @@
 
 import importlib
 import importlib.util
+import itertools
 import re
 import sys
 import tomllib
@@ -55,6 +56,20 @@ def test_a_broken_link_would_be_found(tmp_path):
     (tmp_path / "page.md").write_text("# A page\n[gone](gone.md) and [no heading](#nothing)\n```\n[code](x)\n```\n")
     assert links(tmp_path / "page.md") == ["gone.md", "#nothing"]
     assert anchors(tmp_path / "page.md") == {"a-page"}
+
+
+ITEM = r"- |\d+\. "
+
+
+@pytest.mark.parametrize("page", NAMED, ids=lambda p: str(p.relative_to(ROOT)))
+def test_lists_are_lists_on_the_site_too(page):
+    """Code hosts forgive a list without an empty line before it, and two spaces before a paragraph of an item."""
+    hidden = r"^```.*?^```$|<!-- (?:draw|check)\n.*?-->"
+    lines = re.sub(hidden, "", page.read_text(), flags=re.M | re.S).splitlines()
+    for before, line in itertools.pairwise(lines):
+        starts_late = re.match(ITEM, line) and before and not re.match(rf"{ITEM}|#|  |<!--", before)
+        assert not starts_late, f"an empty line is missing before: {line}"
+        assert before or not re.match(r" {1,3}\S", line), f"four spaces are needed before: {line}"
 
 
 def places(nav: list) -> list[str]:
