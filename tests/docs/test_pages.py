@@ -67,7 +67,7 @@ def test_lists_are_lists_on_the_site_too(page):
     hidden = r"^```.*?^```$|<!-- (?:draw|check)\n.*?-->"
     lines = re.sub(hidden, "", page.read_text(), flags=re.M | re.S).splitlines()
     for before, line in itertools.pairwise(lines):
-        starts_late = re.match(ITEM, line) and before and not re.match(rf"{ITEM}|#|  |<!--", before)
+        starts_late = re.match(ITEM, line) and before and not re.match(rf"{ITEM}|#| {{2,3}}\S|<!--", before)
         assert not starts_late, f"an empty line is missing before: {line}"
         assert before or not re.match(r" {1,3}\S", line), f"four spaces are needed before: {line}"
 
