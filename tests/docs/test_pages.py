@@ -2,7 +2,6 @@
 
 import importlib
 import importlib.util
-import itertools
 import re
 import sys
 import tomllib
@@ -64,12 +63,13 @@ ITEM = r"- |\d+\. "
 @pytest.mark.parametrize("page", NAMED, ids=lambda p: str(p.relative_to(ROOT)))
 def test_lists_are_lists_on_the_site_too(page):
     """Code hosts forgive a list without an empty line before it, and two spaces before a paragraph of an item."""
-    hidden = r"^```.*?^```$|<!-- (?:draw|check)\n.*?-->"
-    lines = re.sub(hidden, "", page.read_text(), flags=re.M | re.S).splitlines()
-    for before, line in itertools.pairwise(lines):
-        starts_late = re.match(ITEM, line) and before and not re.match(rf"{ITEM}|#| {{2,3}}\S|<!--", before)
-        assert not starts_late, f"an empty line is missing before: {line}"
-        assert before or not re.match(r" {1,3}\S", line), f"four spaces are needed before: {line}"
+    text = re.sub(r"^```.*?^```$|<!-- (?:draw|check)\n.*?-->", "", page.read_text(), flags=re.M | re.S)
+    for block in re.split(r"\n\s*?\n", text):
+        first, *lines = block.lstrip("\n").splitlines() or [""]
+        assert not re.match(r" {1,3}\S", first), f"four spaces are needed before: {first}"
+        if not re.match(rf"{ITEM}|#|<!--", first):  # a paragraph or a table
+            late = [line for line in lines if re.match(ITEM, line)]
+            assert late == [], "an empty line is missing before"
 
 
 def places(nav: list) -> list[str]:
