@@ -89,9 +89,9 @@ def test_completion_loads_no_torch(words):
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_the_line_of_the_readme_gives_a_script(shell, tmp_path):
-    readme = (Path(__file__).parents[2] / "README.md").read_text()
-    assert "_SSVI_COMPLETE=bash_source ssvi" in readme
+def test_the_line_of_the_page_gives_a_script(shell, tmp_path):
+    page = (Path(__file__).parents[2] / "docs" / "install.md").read_text()
+    assert "_SSVI_COMPLETE=bash_source ssvi" in page
     assert "complete" in source(shell, tmp_path)
 
 

@@ -57,6 +57,21 @@ def test_a_broken_link_would_be_found(tmp_path):
     assert anchors(tmp_path / "page.md") == {"a-page"}
 
 
+ITEM = r"- |\d+\. "
+
+
+@pytest.mark.parametrize("page", NAMED, ids=lambda p: str(p.relative_to(ROOT)))
+def test_lists_are_lists_on_the_site_too(page):
+    """Code hosts forgive a list without an empty line before it, and two spaces before a paragraph of an item."""
+    text = re.sub(r"^```.*?^```$|<!-- (?:draw|check)\n.*?-->", "", page.read_text(), flags=re.M | re.S)
+    for block in re.split(r"\n\s*?\n", text):
+        first, *lines = re.sub(r"\A(?:\s*\n|(?:#|<!--).*\n)*", "", block + "\n").splitlines() or [""]
+        assert not re.match(r" {1,3}\S", first), f"four spaces are needed before: {first}"
+        if not re.match(ITEM, first):  # a paragraph or a table
+            late = [line for line in lines if re.match(ITEM, line)]
+            assert late == [], "an empty line is missing before"
+
+
 def places(nav: list) -> list[str]:
     """The pages of the navigation, from top to bottom."""
     return [p for entry in nav for v in entry.values() for p in (places(v) if isinstance(v, list) else [v])]

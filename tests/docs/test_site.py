@@ -58,6 +58,31 @@ def test_pages_are_light_or_dark_and_have_no_errors(site, browser, scheme):
     assert browser.of("Runtime.exceptionThrown") == []
 
 
+STANDS_OUT = """[...document.querySelectorAll("article *")].filter(e => {
+  if (e.getBoundingClientRect().right <= document.documentElement.clientWidth + 1) return false;
+  for (let p = e.parentElement; p; p = p.parentElement)
+    if (["auto", "scroll", "hidden"].includes(getComputedStyle(p).overflowX)) return false;
+  return true;
+}).map(e => e.outerHTML.slice(0, 100))"""
+"""What a reader would have to move the whole page for; wide tables and code scroll by themselves."""
+
+
+def test_every_page_fits_a_telephone(site, browser):
+    browser("Emulation.setDeviceMetricsOverride", width=400, height=800, deviceScaleFactor=1, mobile=True)
+    for page in sorted(site.rglob("*.html")):
+        browser.open(page.as_uri())
+        assert browser.value(STANDS_OUT) == [], page
+    browser("Emulation.clearDeviceMetricsOverride")
+
+
+def test_the_landing_page_says_what_is_measured_on_the_first_screen(site, browser):
+    browser("Emulation.setDeviceMetricsOverride", width=1280, height=800, deviceScaleFactor=1, mobile=False)
+    browser.open((site / "index.html").as_uri())
+    bottoms = '[...document.querySelectorAll(".columns li")].map(claim => claim.getBoundingClientRect().bottom)'
+    assert max(browser.value(bottoms)) <= 800
+    browser("Emulation.clearDeviceMetricsOverride")
+
+
 def test_formulas_are_mathml(site, browser):
     browser.open((site / "explanation" / "mathematics.html").as_uri())
     assert browser.value('document.querySelectorAll("math").length') > 30

@@ -127,3 +127,11 @@ def test_mistakes_are_one_line(tmp_path):
         zoo.load("digit")
     assert "belong together" in run_command("zoo", "digits", code=2)
     assert "Missing argument 'FILES...'" in run_command("predict", tmp_path, code=2)
+
+
+@pytest.mark.usefixtures("offline")
+def test_a_report_of_a_network_of_the_zoo_has_no_warning(tmp_path):
+    """Its folder names no machine, and that is nothing to warn of."""
+    run_command("zoo", "digits", "--out", tmp_path / "digits")
+    assert "warning" not in run_command("report", tmp_path / "digits")
+    assert "How much to trust digits" in (tmp_path / "digits" / "report.html").read_text()

@@ -40,7 +40,8 @@ class SSVIClassifier(ClassifierMixin, NetworkEstimator):  # type: ignore[misc] #
         epochs: passes over the data; None: about 4,000 steps, but at least 20 passes and at most 2,000.
         batch_size: examples in a step.
         samples: draws of the weights that a prediction averages. They are the same in every prediction.
-        every, rate: steps between two updates of the support, and the share of live weights that the first one replaces.
+        every: steps between two updates of the support.
+        rate: the share of live weights that the first update replaces.
         standardise: scale the columns of X to mean 0 and variance 1 for the network.
         random_state: a number makes every `fit` the same; torch's global random numbers are never touched.
         device: of torch.

@@ -64,7 +64,8 @@ class IVON(Optimizer):
         temperature: 1 is the bound; below 1 is a cold posterior, likelihood and prior to the power 1 / temperature. A
             schedule of the step may begin cold: theta ~ q disturbs weights that are still small more than trained ones.
         clip_radius: no weight moves by more than lr times this in a step.
-        rest_lr, rest_momentum: of the parameters that are not Bayesian: biases, normalisation, deterministic layers.
+        rest_lr: of the parameters that are not Bayesian: biases, normalisation, deterministic layers.
+        rest_momentum: of the same.
         groups: patterns of layers with an lr, betas or clip_radius of their own: {"head*": {"lr": 0.05}}, for example.
     """
 

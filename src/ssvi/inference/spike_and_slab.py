@@ -44,9 +44,13 @@ class SpikeAndSlab(Energy):
             must stay below 2 (1 + momentum). What counts is v0 N and v1 N: the authors' (0.005, 1e-5), made for N =
             50 000, turn a network for 1000 digits into zeros. There the weak v0 = 1, v1 = 0.1 had the best validation NLL.
         dense: names of Linear or Conv layers that are not pruned; like biases they have plain weight decay.
-        a, b: of the prior of delta; by default the number of sparse weights, as in the authors' code.
-        nu, lam: of the prior of sigma^2; the authors' values. lam = 1 would centre it where sigma^2 starts.
-        C, A, p: of the step size of the adaptation. C = 1, p = 0, gap = 50 is EM.
+        a: of the prior of delta; by default the number of sparse weights, as in the authors' code.
+        b: the same for b.
+        nu: of the prior of sigma^2; the authors' value.
+        lam: of the prior of sigma^2; the authors' value. 1 would centre it where sigma^2 starts.
+        C: of the step size of the adaptation. C = 1, p = 0, gap = 50 is EM.
+        A: of the step size.
+        p: of the step size.
         gap: steps that count as 50 iterations of the paper; by default steps / 1000.
         hold: share of the steps, the last ones, in which the density is exactly the final one.
         weight_decay: of everything that is not sparse.

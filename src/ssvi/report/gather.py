@@ -129,7 +129,9 @@ def thumbnail(x: Tensor) -> str:
 
 
 def machine_of(run: FinishedRun) -> str:
-    """Processor and threads; "-" where the record is lost: no other part of the report depends on it."""
+    """Processor and threads; "-" where the record is lost, or left out as in the zoo: no other part depends on it."""
+    if not (run.folder.path / "machine.json").exists():
+        return "-"
     try:
         origin = run.folder.origin
     except RunError as error:

@@ -1,0 +1,121 @@
+"""The numbers of the README and of the landing page are those of the tables that they were taken from."""
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent.parent
+README, LANDING = ROOT / "README.md", ROOT / "docs" / "index.md"
+PERFORMANCE, RESULTS = ROOT / "docs" / "performance.md", ROOT / "docs" / "results.md"
+
+
+def claims(page: Path) -> str:
+    return re.search(r"<!-- claims.*?-->\n(.*?)<!-- end claims -->", page.read_text(), re.S)[1]
+
+
+def row(page: Path, start: str, heading: str = "") -> list[float]:
+    """The numbers in the cells after the first ones of a row, in order; below a heading, if one is given."""
+    text = page.read_text()[page.read_text().index(heading) :]
+    (line, *_) = [line for line in text.splitlines() if line.startswith(start)]
+    return [float(number.replace(",", "")) for number in re.findall(r"-?\d[\d,]*\.?\d*", line.removeprefix(start))]
+
+
+IVON, LRT = "| ResNet-18 step of IVON, optimiser included |", "| ResNet-18 step, local reparameterisation |"
+
+
+def speeds(step: str, against: str) -> tuple[float, float, float]:
+    """Seconds of the dense side and ours, and their ratio, at 95 %."""
+    dense, _, _, ratio, ours, *_ = row(PERFORMANCE, f"{step} {against} |", "## The training step at one theta")
+    return dense / 1000, ours / 1000, ratio
+
+
+def test_speeds():
+    plain, ours, faster = speeds(IVON, "deterministic (nhwc)")
+    ivon, _, than_ivon = speeds(IVON, "dense IVON (nhwc)")
+    vi, lrt, than_vi = speeds(LRT, "dense VI (nchw)")
+    table, list_ = claims(README), claims(LANDING)
+    assert f"| {ours:.2f} s | plain training {plain:.2f} s, dense IVON {ivon:.2f} s |" in table
+    assert f"| {faster} and {than_ivon} times as fast |" in table
+    assert f"| {lrt:.2f} s | dense VI {vi:.1f} s | {than_vi} times as fast |" in table
+    assert f"{faster} times as fast as plain training" in list_
+    assert f"{than_vi} times as fast as dense variational" in list_
+
+
+def test_memory():
+    ours, of_vi, of_plain = row(PERFORMANCE, "| IVON, 95% |")
+    vi, plain = row(PERFORMANCE, "| dense VI |")[0], row(PERFORMANCE, "| deterministic |", "## Peak memory")[0]
+    expected = f"| {ours / 1000:.2f} GB | dense VI {vi / 1000:.1f} GB, plain training {plain / 1000:.2f} GB |"
+    assert f"{expected} {of_vi} and {of_plain} of it" in claims(README)
+    assert f"takes {of_vi} of the peak memory" in claims(LANDING)
+    assert f"and {of_plain} of plain training's" in claims(LANDING)
+
+
+def test_one_image_at_a_time():
+    lines = [line for line in PERFORMANCE.read_text().splitlines() if re.search(r"\| 1 \| \d threads? \|", line)]
+    ratios = [float(re.search(r"([\d.]+)x [|*]", line)[1]) for line in lines]
+    assert len(ratios) > 5
+    assert f"| {min(ratios):.1f} to {max(ratios):.1f} of the speed |" in claims(README)
+    assert f"up to {1 / min(ratios):.1f} times as long" in claims(LANDING)
+
+
+def test_little_of_cifar10():
+    text = RESULTS.read_text()
+    has = re.search(
+        r"SSVI has (72\S*) % and NLL (\S+), RigL (\S+) % and (\S+):.*?ECE is (\S+) against (\S+)\.", text, re.S
+    )
+    ours, nll, rigl, its_nll, ece, its_ece = map(float, has.groups())
+    assert f"| {ours} %, NLL {nll:.2f}, ECE {ece} |" in claims(README)
+    assert f"| RigL {rigl} %, {its_nll:.2f}, **{its_ece}** |" in claims(README)
+    assert f"{ours} % and NLL {nll:.2f}, RigL {rigl} % and {its_nll:.2f} (three seeds)" in claims(LANDING)
+    assert f"{ece} against {its_ece}" in claims(LANDING)
+
+
+def test_equal_time():
+    heading = "### Equal time: 10.7 minutes"
+    ours = row(RESULTS, "| SSVI, density 0.05, width 32 |", heading)
+    rigl = row(RESULTS, "| RigL, density 0.05, width 32 |", heading)
+    assert "| {:.1f} %, NLL {:.3f}, ECE {:.3f} |".format(*ours) in claims(README)
+    assert "| RigL {:.1f} %, **{:.3f}**, **{:.3f}** |".format(*rigl) in claims(README)
+    assert "{:.1f} % and NLL {:.3f} against".format(*ours) in claims(LANDING)
+    assert "against {:.1f} % and {:.3f} for RigL".format(*rigl) in claims(LANDING)
+
+
+def test_digits():
+    accuracy, spread = row(RESULTS, "| digits | SSVI, density 0.05 |")[:2]
+    plain, its_spread = row(RESULTS, "| digits | deterministic |")[:2]
+    seconds = [
+        row(RESULTS, f"| {name} |", "### Time and memory")[0] for name in ("SSVI, density 0.05", "deterministic")
+    ]
+    live = row(RESULTS, "| digits | SSVI, density 0.05 |", "### Table 2")[9]
+    assert f"| {accuracy:.1f} ± {spread:.1f} % with {live:,.0f} weights, {seconds[0]} s |" in claims(README)
+    assert f"**{plain:.1f}** ± {its_spread:.1f} % with 52,768, **{seconds[1]} s** |" in claims(README)
+
+
+def test_uci():
+    lines = RESULTS.read_text().splitlines()
+    bayes, plain = (
+        [
+            float(re.findall(r"([\d.]+) %", line)[-1])
+            for line in lines
+            if line.startswith(start) and line.endswith("20 |")
+        ]
+        for start in ("| SSVI, density 0.5 |", "| plain training")
+    )
+    assert (len(bayes), len(plain)) == (7, 7)
+    assert (
+        f"| hold {min(bayes):.0f} to {max(bayes):.0f} % | plain training {min(plain):.0f} to {max(plain):.0f} % |"
+        in (claims(README))
+    )
+    assert f"hold {min(bayes):.0f} to {max(bayes):.0f} % of the targets" in claims(LANDING)
+    assert f"plain training {min(plain):.0f} to {max(plain):.0f} %" in claims(LANDING)
+
+
+def test_an_hour_of_cifar10():
+    card = ROOT / "zoo" / "cifar10-hour" / "evaluation.json"
+    if not card.exists():
+        pytest.skip("the folder zoo/ is in the repository, not in the source package")
+    metrics = json.loads(card.read_text())["metrics"]
+    said = [metrics[name]["value"] for name in ("accuracy", "nll", "ece")]
+    assert "| {:.1%}, NLL {:.3f}, ECE {:.3f} |".format(*said).replace("%", " %") in claims(README)
