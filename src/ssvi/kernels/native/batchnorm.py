@@ -74,8 +74,16 @@ def applied_batch_norm(
     """y with given statistics; for evaluation, so without gradients."""
     x, residual = x.contiguous(), None if residual is None else residual.contiguous()
     y, norm = torch.empty_like(x), Norm.of((weight, bias, mean, var, residual), eps, relu)
-    library().ssvi_batchnorm_apply(byref(Planes.of(x)), pointer(x), byref(norm), pointer(y), threads_for(2 * x.numel()))
+    apply(x, norm, y)
     return y
+
+
+def apply(x: Tensor, norm: Norm, y: Tensor, mask: Tensor | None = None, link: Tensor | None = None) -> None:
+    """Fill y, and for a backward pass the mask of the ReLU and the coefficients of y as a link (`ssvi.kernels.native.links`)."""
+    library().ssvi_batchnorm_apply(
+        byref(Planes.of(x)), pointer(x), byref(norm), pointer(y), pointer(mask), pointer(link),
+        threads_for(2 * x.numel()),
+    )  # fmt: skip
 
 
 @applied_batch_norm.register_fake

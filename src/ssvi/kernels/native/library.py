@@ -39,7 +39,7 @@ _WITHOUT_RESULT = (  # they take no memory
 )
 FUNCTIONS = _WITH_STATUS + _WITHOUT_RESULT
 _OUT_OF_MEMORY, _TOO_LARGE = 1, 2  # `Status` of status.h; zero is success
-_INTERFACE = 4  # `ssvi_interface` of pattern.cpp
+_INTERFACE = 5  # `ssvi_interface` of pattern.cpp
 
 
 def _raise_failure(status: int, function: Any, _arguments: tuple[Any, ...]) -> None:

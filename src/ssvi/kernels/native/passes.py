@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from ssvi.kernels.geometry import Convolution
+from ssvi.kernels.native.links import LinkAddresses
 from ssvi.kernels.native.library import Norm, Pattern, Shape, Strided, library, pointer
 from ssvi.kernels.native.threads import threads_for
 
@@ -50,11 +51,12 @@ def forward(
 
 def backward(
     grad_y: Tensor, x: Tensor, t: Tensor | None, mu: Tensor, sigma2: Tensor | None, index: Tensor, conv: Convolution,
-    need_x: bool, norm: NormGradient | None = None,
+    need_x: bool, norm: NormGradient | None = None, links: LinkAddresses | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """dl/dx (empty where it is not needed), dl/dmu and dl/dsigma^2 (empty without sigma2).
 
-    With a `norm` behind the layer, `grad_y` is the gradient of what the norm returned.
+    With a `norm` behind the layer, `grad_y` is the gradient of what the norm returned. With `links`, x is the first of the
+    tensors that the input is made of, and the input is computed where it is read.
     """
     empty = mu.new_empty(0)
     grad_x = torch.empty_like(x, memory_format=torch.contiguous_format) if need_x else empty
@@ -65,8 +67,8 @@ def backward(
     mu, sigma2 = mu.contiguous(), sigma2 if sigma2 is None else sigma2.contiguous()
     layer = pattern_of(index, x.shape, conv)
     library().ssvi_backward(
-        byref(layer.shape), byref(layer.pattern), byref(Strided.of(x)), byref(Strided.of(grad_y)),
-        None if norm is None else byref(norm), pointer(t), pointer(mu), pointer(sigma2),
+        byref(layer.shape), byref(layer.pattern), byref(Strided.of(x)), None if links is None else byref(links),
+        byref(Strided.of(grad_y)), None if norm is None else byref(norm), pointer(t), pointer(mu), pointer(sigma2),
         pointer(grad_x if need_x else None), pointer(grad_mu), pointer(None if sigma2 is None else grad_sigma2),
         threads_of(x, grad_y, index),
     )  # fmt: skip
