@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ssvi.kernels.native import transforms
+from ssvi.kernels.native import arena, transforms
 from ssvi.kernels.native.library import Norm, Planes, available, library, pointer
 from ssvi.kernels.native.threads import threads_for
 
@@ -73,7 +73,7 @@ def applied_batch_norm(
 ) -> Tensor:  # fmt: skip
     """y with given statistics; for evaluation, so without gradients."""
     x, residual = x.contiguous(), None if residual is None else residual.contiguous()
-    y, norm = torch.empty_like(x), Norm.of((weight, bias, mean, var, residual), eps, relu)
+    y, norm = arena.empty(x.shape), Norm.of((weight, bias, mean, var, residual), eps, relu)
     apply(x, norm, y)
     return y
 
@@ -100,7 +100,7 @@ def fused_batch_norm(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """y, and mean and (biased) variance of the batch."""
     x, residual = x.contiguous(), None if residual is None else residual.contiguous()
-    y, mean, var = torch.empty_like(x), x.new_empty(x.shape[1]), x.new_empty(x.shape[1])
+    y, mean, var = arena.empty(x.shape), x.new_empty(x.shape[1]), x.new_empty(x.shape[1])
     library().ssvi_batchnorm_forward(
         byref(Planes.of(x)), pointer(x), pointer(residual), pointer(weight), pointer(bias),
         c_float(eps), c_bool(relu), pointer(y), pointer(mean), pointer(var),
@@ -123,8 +123,8 @@ def fused_batch_norm_backward(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """dl/dx, dl/dresidual (empty without one), dl/dweight, dl/dbias. `y` is given where there was a ReLU."""
     grad_y, x = grad_y.contiguous(), x.contiguous()
-    grad_x, grad_weight, grad_bias = torch.empty_like(x), torch.empty_like(mean), torch.empty_like(mean)
-    grad_residual = torch.empty_like(x) if residual else x.new_empty(0)
+    grad_x, grad_weight, grad_bias = arena.empty(x.shape), torch.empty_like(mean), torch.empty_like(mean)
+    grad_residual = arena.empty(x.shape) if residual else x.new_empty(0)
     norm, terms = Norm.of((weight, None, mean, var, None), eps, y is not None), x.new_empty(mean.numel(), TERMS)
     library().ssvi_batchnorm_backward(
         byref(Planes.of(x)), pointer(grad_y), pointer(x), pointer(y), byref(norm), pointer(terms), pointer(grad_x),

@@ -15,7 +15,7 @@ import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ssvi.kernels.geometry import Convolution
-from ssvi.kernels.native import batchnorm, links, relu_mask, transforms
+from ssvi.kernels.native import arena, batchnorm, links, relu_mask, transforms
 from ssvi.kernels.native.conv_norm_backward import sparse_norm_backward
 from ssvi.kernels.native.library import Norm
 from ssvi.kernels.native.passes import forward
@@ -60,7 +60,7 @@ def sparse_norm(
     mean, var = theta.new_zeros(conv.out), theta.new_zeros(conv.out)
     y, _ = forward(x, theta, None, index, bias, 0, conv, moments=(mean, var))
     tensors = [None if v is None else v.contiguous() for v in (weight, shift, mean, var, residual)]
-    z, link = torch.empty_like(y), theta.new_empty(conv.out, links.COEFFICIENTS)
+    z, link = arena.empty(y.shape), theta.new_empty(conv.out, links.COEFFICIENTS)
     mask = _empty_mask(y, relu and residual is not None)
     batchnorm.apply(y, Norm.of(tensors, eps, relu), z, mask if mask.numel() else None, link)
     return z, y, mean, var, link, mask
@@ -86,6 +86,7 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None
     x, theta, index, _bias, ctx.layer, residual, weight, shift, ctx.eps, ctx.relu, edge, *made_of = inputs
     _z, y, mean, var, _link, mask = output
     ctx.mark_non_differentiable(*output[1:])
+    ctx.set_materialize_grads(False)  # no zeros of the size of y
     kept = x if edge is None else None
     of_norm = (mask if mask.numel() else None, weight, shift, mean, var)
     ctx.save_for_backward(edge, theta, index, y, *of_norm, kept, *made_of)

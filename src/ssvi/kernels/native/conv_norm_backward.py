@@ -9,7 +9,7 @@ import torch
 from torch import Tensor
 
 from ssvi.kernels.geometry import Convolution
-from ssvi.kernels.native import batchnorm
+from ssvi.kernels.native import arena, batchnorm
 from ssvi.kernels.native.library import Norm, Planes, library, pointer
 from ssvi.kernels.native.links import Links
 from ssvi.kernels.native.passes import NormGradient, backward
@@ -28,7 +28,7 @@ def sparse_norm_backward(
     The mask is given where there was a ReLU behind a residual; x, or what it is made of.
     """
     grad_z = grad_z.contiguous()
-    grad_residual = torch.empty_like(y) if residual else y.new_empty(0)
+    grad_residual = arena.empty(y.shape) if residual else y.new_empty(0)
     grad_weight, grad_shift = torch.empty_like(mean), torch.empty_like(mean)
     norm, terms = Norm.of((weight, shift, mean, var, None), eps, relu), y.new_empty(len(mean), batchnorm.TERMS)
     library().ssvi_batchnorm_sums(

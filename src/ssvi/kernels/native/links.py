@@ -102,11 +102,12 @@ class Edge(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Tensor) -> Tensor:
         """As many zeros as x has values."""
+        ctx.set_materialize_grads(False)
         return x.new_zeros(()).expand(x.shape)
 
     @staticmethod
-    def backward(ctx: Any, grad: Tensor) -> Tensor:
-        """That of x."""
+    def backward(ctx: Any, grad: Tensor | None) -> Tensor | None:
+        """That of x; None in a first backward pass, which asks for no values."""
         return grad
 
 

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.utils.weak import WeakTensorKeyDictionary
 
 from ssvi.kernels.geometry import Convolution
+from ssvi.kernels.native import arena
 from ssvi.kernels.native.links import LinkAddresses
 from ssvi.kernels.native.library import Norm, Pattern, Shape, Strided, library, pointer
 from ssvi.kernels.native.threads import threads_for
@@ -36,7 +37,7 @@ def forward(
     """
     shape = out_shape(x, conv)
     check(x, {"mu": mu, "sigma2": sigma2}, index, bias, conv.out)
-    y = x.new_empty(shape)
+    y = arena.empty(shape)
     t = None if sigma2 is None else torch.empty_like(y, dtype=torch.bfloat16)
     if y.numel():
         mu, (sigma2, bias) = mu.contiguous(), (None if v is None else v.contiguous() for v in (sigma2, bias))
@@ -59,7 +60,7 @@ def backward(
     tensors that the input is made of, and the input is computed where it is read.
     """
     empty = mu.new_empty(0)
-    grad_x = torch.empty_like(x, memory_format=torch.contiguous_format) if need_x else empty
+    grad_x = arena.empty(x.shape) if need_x else empty
     grad_mu = torch.empty_like(mu, memory_format=torch.contiguous_format)
     grad_sigma2 = empty if sigma2 is None else torch.empty_like(grad_mu)
     if not grad_y.numel():

@@ -1,0 +1,81 @@
+// Tensors whose memory comes from the arena, in the form that torch takes over: DLPack. torch calls `deleter` when the last
+// tensor on the memory dies, from any thread.
+#include "arena.h"
+
+#include <cstdint>
+#include <new>
+
+#include "simd.h"
+
+using namespace ssvi;
+
+namespace {
+
+struct DLTensor {  // dlpack.h, version 0
+    void* data;
+    struct {
+        int32_t type, id;
+    } device;
+    int32_t dimensions;
+    struct {
+        uint8_t code, bits;
+        uint16_t lanes;
+    } type;
+    int64_t *shape, *strides;
+    uint64_t offset;
+};
+
+struct DLManagedTensor {
+    DLTensor tensor;
+    void* context;
+    void (*deleter)(DLManagedTensor*);
+};
+
+struct Block : DLManagedTensor {
+    int64_t floats;
+    size_t place;
+};
+
+Arena& arena() {
+    static Arena* const one = new Arena;  // never destroyed: tensors may outlive everything else
+    return *one;
+}
+
+// A lock that another thread held at a fork stays closed in the child, which therefore does without the arena.
+bool of_this_process() {
+    static const pid_t loaded_in = getpid();
+    return getpid() == loaded_in;
+}
+
+void free_block(DLManagedTensor* tensor) {
+    Block* block = static_cast<Block*>(tensor);
+    if (of_this_process()) arena().give(block->place, block->floats * sizeof(float));
+    delete block;
+}
+
+}  // namespace
+
+// A DLManagedTensor of so many float32 numbers in one dimension, or null where the arena has no place.
+SSVI_API void* ssvi_arena_take(int64_t floats) {
+#if defined(__SANITIZE_ADDRESS__)
+    return nullptr;  // memory of its own for each tensor: a byte too far is seen
+#endif
+    if (!of_this_process()) return nullptr;
+    try {
+        const ptrdiff_t place = arena().take(floats * sizeof(float));
+        if (place < 0) return nullptr;
+        Block* block = new Block{};
+        block->floats = floats, block->place = size_t(place);
+        block->tensor = {arena().at(place), {1, 0}, 1, {2, 32, 1}, &block->floats, nullptr, 0};
+        block->deleter = free_block;
+        return static_cast<DLManagedTensor*>(block);
+    } catch (const std::bad_alloc&) {
+        return nullptr;
+    }
+}
+
+SSVI_API void ssvi_arena_trim() {
+    if (of_this_process()) arena().trim();
+}
+
+SSVI_API int64_t ssvi_arena_reach() { return int64_t(arena().reach()); }
