@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from ssvi.kernels import native
 from ssvi.kernels.geometry import Convolution, Geometry
+from ssvi.kernels.native import relu_mask
 from ssvi.kernels.native.conv_norm import conv_norm, sparse_norm, supports
 
 pytestmark = pytest.mark.skipif(not native.available(), reason=str(native.why_not()))
@@ -92,6 +93,15 @@ def test_the_forward_pass_depends_on_no_thread_and_gradients_are_repeatable(name
     for other in outputs[1:]:
         assert all(torch.equal(a, b) for a, b in zip(outputs[0], other, strict=True))
     assert all(torch.equal(a, b) for a, b in zip(gradients[1], gradients[2], strict=True))
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_of_a_relu_behind_a_sum_a_bit_is_kept_for_each_value(name) -> None:
+    norm, x, theta, index, bias, layer = problem(name)
+    residual = torch.randn(layer.out_shape(x.shape))
+    z, *_, mask = sparse_norm(x, theta, index, bias, layer, residual, norm.weight, norm.bias, norm.eps, True)
+    assert torch.equal(relu_mask.passed(mask, z.shape), z > 0)
+    assert mask.numel() < z.numel() or z.shape[2:].numel() < 8
 
 
 def test_the_variance_survives_a_mean_that_is_far_from_zero() -> None:

@@ -25,13 +25,12 @@ _new_capsule.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
 
 
 def empty(shape: Sequence[int]) -> Tensor:
-    """A contiguous float32 tensor without values."""
-    numbers = prod(shape)
-    block = library().ssvi_arena_take(ctypes.c_int64(numbers)) if numbers >= LEAST_NUMBERS else None
+    """A contiguous float32 tensor (batch, channels, rows, columns) without values."""
+    block = library().ssvi_arena_take((ctypes.c_int64 * 4)(*shape)) if prod(shape) >= LEAST_NUMBERS else None
     if block is None:  # small, or the system gives no such range of addresses
         return torch.empty(tuple(shape))
-    flat: Tensor = from_dlpack(_new_capsule(block, _CAPSULE, None))
-    return flat.view(tuple(shape))
+    tensor: Tensor = from_dlpack(_new_capsule(block, _CAPSULE, None))
+    return tensor
 
 
 def trim() -> None:

@@ -15,7 +15,6 @@ from torch import Tensor
 from ssvi.kernels.native.library import library
 
 
-@torch.compiler.assume_constant_result  # type: ignore[untyped-decorator]
 @cache
 def _lanes() -> int:
     """The numbers of a vector of the library in use."""

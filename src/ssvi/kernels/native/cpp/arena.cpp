@@ -3,6 +3,7 @@
 #include "arena.h"
 
 #include <cstdint>
+#include <memory>
 #include <new>
 
 #include "simd.h"
@@ -32,8 +33,8 @@ struct DLManagedTensor {
 };
 
 struct Block : DLManagedTensor {
-    int64_t floats;
-    size_t place;
+    int64_t shape[4];
+    size_t place, bytes;
 };
 
 Arena& arena() {
@@ -49,26 +50,29 @@ bool of_this_process() {
 
 void free_block(DLManagedTensor* tensor) {
     Block* block = static_cast<Block*>(tensor);
-    if (of_this_process()) arena().give(block->place, block->floats * sizeof(float));
+    if (of_this_process()) arena().give(block->place, block->bytes);
     delete block;
 }
 
 }  // namespace
 
-// A DLManagedTensor of so many float32 numbers in one dimension, or null where the arena has no place.
-SSVI_API void* ssvi_arena_take(int64_t floats) {
+// A DLManagedTensor of float32 numbers, or null where the arena has no place. It has its shape from the start: a view would
+// keep the tensor that it was made from, and torch adds up gradients in place only where nothing else has their memory.
+SSVI_API void* ssvi_arena_take(const int64_t* shape) {
 #if defined(__SANITIZE_ADDRESS__)
     return nullptr;  // memory of its own for each tensor: a byte too far is seen
 #endif
     if (!of_this_process()) return nullptr;
     try {
-        const ptrdiff_t place = arena().take(floats * sizeof(float));
+        std::unique_ptr<Block> block(new Block{});
+        block->bytes = sizeof(float);
+        for (int i = 0; i < 4; i++) block->shape[i] = shape[i], block->bytes *= size_t(shape[i]);
+        const ptrdiff_t place = arena().take(block->bytes);
         if (place < 0) return nullptr;
-        Block* block = new Block{};
-        block->floats = floats, block->place = size_t(place);
-        block->tensor = {arena().at(place), {1, 0}, 1, {2, 32, 1}, &block->floats, nullptr, 0};
+        block->place = size_t(place);
+        block->tensor = {arena().at(block->place), {1, 0}, 4, {2, 32, 1}, block->shape, nullptr, 0};
         block->deleter = free_block;
-        return static_cast<DLManagedTensor*>(block);
+        return static_cast<DLManagedTensor*>(block.release());
     } catch (const std::bad_alloc&) {
         return nullptr;
     }
