@@ -1,4 +1,4 @@
-"""The memory of large tensors: no two share a place, freed places are used again, and tensors of other sizes fit into them."""
+"""The memory of large tensors: no two share a place, and freed places serve tensors of other sizes."""
 
 from __future__ import annotations
 
@@ -31,7 +31,10 @@ def test_tensors_do_not_overlap() -> None:
 
 def test_a_small_tensor_and_an_empty_one_are_left_to_torch() -> None:
     before = arena.reach()
-    assert [tuple(arena.empty(shape).shape) for shape in ((1, 2, 3, 4), (0, 64, 32, 32))] == [(1, 2, 3, 4), (0, 64, 32, 32)]
+    assert [tuple(arena.empty(shape).shape) for shape in ((1, 2, 3, 4), (0, 64, 32, 32))] == [
+        (1, 2, 3, 4),
+        (0, 64, 32, 32),
+    ]
     assert arena.reach() == before
 
 
@@ -64,7 +67,9 @@ def test_gradients_are_added_in_place() -> None:
     """torch does so where nothing else has the memory of a gradient."""
     tensor = arena.empty(LARGE)
     assert tensor._base is None
-    assert torch._C._storage_Use_Count(tensor.untyped_storage()._cdata) == 2  # the tensor, and the storage asked for here
+    assert (
+        torch._C._storage_Use_Count(tensor.untyped_storage()._cdata) == 2
+    )  # the tensor, and the storage asked for here
 
 
 def test_other_threads_may_free() -> None:

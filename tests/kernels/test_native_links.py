@@ -117,7 +117,7 @@ def test_a_network_keeps_one_tensor_for_each_layer() -> None:
 
 
 def test_of_a_long_sum_every_third_value_is_kept() -> None:
-    """The stem and two blocks are a sum of three; the third and the sixth block begin new ones, and the ninth is the last."""
+    """The stem and two blocks are a sum of three; the third and the sixth block begin new ones."""
     net, x = network((9,)), torch.randn(4, 3, 16, 16)
     layers = sum(isinstance(module, nn.BatchNorm2d) for module in net.modules())
     assert len(kept(lambda: net(x))) == layers + 2 + 2
@@ -161,7 +161,10 @@ def test_an_input_that_is_changed_afterwards_is_no_error() -> None:
 
 
 def test_a_strange_residual_is_not_held_to_account() -> None:
-    conv, residual = ssvi.to_bnn(nn.Conv2d(4, 4, 3, padding=1, bias=False), 0.3, point=True, seed=0), torch.randn(3, 4, 8, 8)
+    conv, residual = (
+        ssvi.to_bnn(nn.Conv2d(4, 4, 3, padding=1, bias=False), 0.3, point=True, seed=0),
+        torch.randn(3, 4, 8, 8),
+    )
     z = conv_norm(conv, nn.BatchNorm2d(4), torch.randn(3, 4, 8, 8), residual=residual, relu=True)
     assert links.links_of(z) is None
     residual.zero_()

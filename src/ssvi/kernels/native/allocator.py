@@ -1,4 +1,4 @@
-"""The C library's allocator: a setting that makes training faster, since freed memory stays, and how to free what is left."""
+"""The C library's allocator: a setting that makes training faster, since freed memory stays, and how to return gaps."""
 
 from __future__ import annotations
 

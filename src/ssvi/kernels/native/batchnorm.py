@@ -79,7 +79,7 @@ def applied_batch_norm(
 
 
 def apply(x: Tensor, norm: Norm, y: Tensor, mask: Tensor | None = None, link: Tensor | None = None) -> None:
-    """Fill y, and for a backward pass the mask of the ReLU and the coefficients of y as a link (`ssvi.kernels.native.links`)."""
+    """Fill y, and for a backward pass the mask of the ReLU and the coefficients of y as a link (`links.py`)."""
     library().ssvi_batchnorm_apply(
         byref(Planes.of(x)), pointer(x), byref(norm), pointer(y), pointer(mask), pointer(link),
         threads_for(2 * x.numel()),

@@ -51,7 +51,7 @@ def sparse_norm(
     weight: Tensor | None, shift: Tensor | None, eps: float, relu: bool, edge: Tensor | None = None,
     coefficients: Tensor | None = None, y1: Tensor | None = None, y2: Tensor | None = None, y3: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    """z = relu(norm(y) + residual), y = theta * x + bias, mean and (biased) variance of y, z as a link, the mask of the ReLU.
+    """z = relu(norm(y) + residual), y = theta * x + bias, mean and (biased) variance of y, z as a link, the ReLU's mask.
 
     The arguments from `edge` on are for the backward pass alone: what it keeps in place of x. The mask is empty where the
     sign of norm(y) tells it, or where there is no ReLU.

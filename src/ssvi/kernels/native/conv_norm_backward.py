@@ -1,4 +1,4 @@
-"""The gradients of relu(norm(theta * x) + residual), in one sweep for the sums of the norm and the backward pass of the layer."""
+"""The gradients of relu(norm(theta * x) + residual): one sweep for the sums of the norm, then that of the layer."""
 
 from __future__ import annotations
 

@@ -5,9 +5,9 @@ a ReLU. The backward pass of the norm keeps y. So a layer that gets such an inpu
 
     z = max(... max(max(a_1 y_1 + b_1, f_1) + a_2 y_2 + b_2, f_2) ...)
 
-again where it reads it, from the outputs y of at most `MOST` layers (f is 0 for a ReLU and -infinity without one). The next z
-of a longer sum is kept, and begins a new one. It is z, an ordinary tensor, that reaches the next layer, so networks may do
-with it what they like; whoever else needs its values keeps it as usual.
+again where it reads it, from the outputs y of at most `MOST` layers (f is 0 for a ReLU and -infinity without one). The
+next z of a longer sum is kept, and begins a new one. It is z, an ordinary tensor, that reaches the next layer, so networks
+may do with it what they like; whoever else needs its values keeps it as usual.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def _lookup(x: Tensor) -> Links | None:
 
 
 def _as_summand(residual: Tensor) -> Links | None:
-    """Only what we made ourselves: any other tensor may change before the backward pass, and its owner need not know why not."""
+    """Only what we made ourselves: the owner of any other tensor may change it before the backward pass."""
     known = _lookup(residual)
     if known is None or known.ys:
         return known

@@ -14,8 +14,8 @@ from torch.utils.weak import WeakTensorKeyDictionary
 
 from ssvi.kernels.geometry import Convolution
 from ssvi.kernels.native import arena
-from ssvi.kernels.native.links import LinkAddresses
 from ssvi.kernels.native.library import Norm, Pattern, Shape, Strided, library, pointer
+from ssvi.kernels.native.links import LinkAddresses
 from ssvi.kernels.native.threads import threads_for
 
 
