@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -88,6 +90,16 @@ def test_trimming_keeps_what_is_in_use() -> None:
     arena.trim()
     assert bool((second == 2).all())
     assert bool((arena.empty(LARGE).fill_(3) == 3).all())
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the limit of addresses is one of Linux")
+def test_where_addresses_are_limited_torch_serves() -> None:
+    program = (
+        "import resource; from ssvi.kernels.native import arena; most = resource.getrlimit(resource.RLIMIT_AS)[1]\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (1 << 45, most))\n"
+        "assert bool((arena.empty((4, 64, 32, 32)).fill_(1) == 1).all()) and arena.reach() == 0"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork")

@@ -6,9 +6,11 @@
 #pragma once
 
 #include <cstddef>
+#include <iterator>
 #include <map>
 #include <mutex>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace ssvi {
@@ -70,6 +72,8 @@ class Arena {
     }
 
     bool reserve() {  // addresses alone: a page takes memory from its first use on
+        rlimit limit{};  // `ulimit -v` counts addresses: all of them would be gone
+        if (getrlimit(RLIMIT_AS, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) return false;
         void* range = mmap(nullptr, kRange + kHuge, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
         if (range == MAP_FAILED) return false;
         base_ = reinterpret_cast<char*>((reinterpret_cast<size_t>(range) + kHuge - 1) / kHuge * kHuge);
