@@ -107,10 +107,10 @@ def test_one_value_per_channel_is_an_error() -> None:
 def test_opcheck() -> None:
     x, r = torch.randn(3, 4, 5, 5, requires_grad=True), torch.randn(3, 4, 5, 5, requires_grad=True)
     weight, bias = torch.randn(4, requires_grad=True), torch.randn(4, requires_grad=True)
-    torch.library.opcheck(fused_batch_norm, (x, r, weight, bias, 1e-5, True))
-    torch.library.opcheck(fused_batch_norm, (x, None, None, None, 1e-5, False))
+    torch.library.opcheck(fused_batch_norm.op, (x, r, weight, bias, 1e-5, True))
+    torch.library.opcheck(fused_batch_norm.op, (x, None, None, None, 1e-5, False))
     y, mean, var = (v.detach() for v in fused_batch_norm(x, r, weight, bias, 1e-5, True))
-    torch.library.opcheck(fused_batch_norm_backward, (y, x.detach(), y, weight.detach(), mean, var, 1e-5, True))
+    torch.library.opcheck(fused_batch_norm_backward.op, (y, x.detach(), y, weight.detach(), mean, var, 1e-5, True))
 
 
 @pytest.mark.parametrize("shape", SHAPES, ids=str)
@@ -134,4 +134,4 @@ def test_evaluation_equals_torch(shape: tuple[int, ...], kind: str, relu: bool) 
 
 def test_opcheck_of_evaluation() -> None:
     statistics = (torch.randn(3), torch.rand(3) + 0.1)
-    torch.library.opcheck(applied_batch_norm, (torch.randn(2, 3, 4, 4), None, None, None, *statistics, 1e-5, True))
+    torch.library.opcheck(applied_batch_norm.op, (torch.randn(2, 3, 4, 4), None, None, None, *statistics, 1e-5, True))

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from ssvi.kernels import native
 from ssvi.kernels.geometry import Convolution, Geometry
+from ssvi.kernels.native import relu_mask
 from ssvi.kernels.native.conv_norm import conv_norm, sparse_norm, supports
 
 pytestmark = pytest.mark.skipif(not native.available(), reason=str(native.why_not()))
@@ -86,12 +87,21 @@ def test_the_forward_pass_depends_on_no_thread_and_gradients_are_repeatable(name
     outputs, gradients = [], []
     for count in (1, 2, 2, 3):
         threads(count)
-        z, _y, mean, var = sparse_norm(x, theta, index, bias, layer, None, norm.weight, norm.bias, norm.eps, True)
+        z, _y, mean, var, *_ = sparse_norm(x, theta, index, bias, layer, None, norm.weight, norm.bias, norm.eps, True)
         outputs.append((z, mean, var))
         gradients.append(torch.autograd.grad(z.square().sum(), (x, theta)))
     for other in outputs[1:]:
         assert all(torch.equal(a, b) for a, b in zip(outputs[0], other, strict=True))
     assert all(torch.equal(a, b) for a, b in zip(gradients[1], gradients[2], strict=True))
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_of_a_relu_behind_a_sum_a_bit_is_kept_for_each_value(name) -> None:
+    norm, x, theta, index, bias, layer = problem(name)
+    residual = torch.randn(layer.out_shape(x.shape))
+    z, *_, mask = sparse_norm(x, theta, index, bias, layer, residual, norm.weight, norm.bias, norm.eps, True)
+    assert torch.equal(relu_mask.passed(mask, z.shape), z > 0)
+    assert mask.numel() < z.numel() or z.shape[2:].numel() < 8
 
 
 def test_the_variance_survives_a_mean_that_is_far_from_zero() -> None:
@@ -100,7 +110,7 @@ def test_the_variance_survives_a_mean_that_is_far_from_zero() -> None:
     layer = Convolution.of(Geometry((4, 4, 1, 1), (1, 1), (0, 0), (1, 1)))
     index = torch.arange(0, 16, 5, dtype=torch.int32)
     bias = torch.full((4,), 3e3)
-    _z, y, mean, var = sparse_norm(x + 1e4, torch.ones(4), index, bias, layer, None, None, None, norm.eps, False)
+    _z, y, mean, var, *_ = sparse_norm(x + 1e4, torch.ones(4), index, bias, layer, None, None, None, norm.eps, False)
     exact = y.double().transpose(0, 1).flatten(1)
     torch.testing.assert_close(mean.double(), exact.mean(1), rtol=1e-6, atol=0)
     torch.testing.assert_close(var.double(), exact.var(1, correction=0), rtol=1e-3, atol=0)
@@ -110,7 +120,7 @@ def test_opcheck_and_gradients_of_gradients() -> None:
     norm, x, theta, index, bias, layer = problem("plain")
     x.requires_grad_(), theta.requires_grad_()
     args = (index, bias, list(layer), torch.randn(layer.out_shape(x.shape)), norm.weight, norm.bias, 1e-5, True)
-    torch.library.opcheck(sparse_norm, (x, theta, *args))
+    torch.library.opcheck(sparse_norm.op, (x, theta, *args))
     z, *_ = sparse_norm(x, theta, *args)
     native_grad = torch.autograd.grad(z.sum(), (x, theta), retain_graph=True)
     once = torch.autograd.grad(z.sum(), (x, theta), create_graph=True)

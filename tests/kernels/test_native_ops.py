@@ -13,7 +13,7 @@ from torch import Tensor
 from ssvi.kernels import dense, native
 from ssvi.kernels.geometry import Convolution, Geometry
 from ssvi.kernels.native import library, ops
-from ssvi.kernels.native.by_index import ByIndex
+from ssvi.kernels.native.by_tensor import ByTensor
 from ssvi.kernels.native.ops import sparse_fixed_norm
 
 pytestmark = pytest.mark.skipif(not native.available(), reason=str(native.why_not()))
@@ -77,7 +77,7 @@ def isa(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """Runs the test with each library in turn."""
     compiled = library.open_library(library.DIRECTORY / f"kernels_{request.param}.so")
     monkeypatch.setattr(library, "_load", lambda: (compiled, request.param))
-    monkeypatch.setattr("ssvi.kernels.native.passes._by_shape", ByIndex())  # offsets depend on the length of a vector
+    monkeypatch.setattr("ssvi.kernels.native.passes._by_shape", ByTensor())  # offsets depend on the length of a vector
     return request.param
 
 

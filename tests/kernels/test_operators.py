@@ -8,7 +8,7 @@ from torch import Tensor
 from torch._subclasses import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from ssvi.kernels.native.by_index import ByIndex
+from ssvi.kernels.native.by_tensor import ByTensor
 from ssvi.kernels.native.operators import operator
 
 
@@ -90,7 +90,7 @@ def test_a_trace_has_the_operator():
 
 @pytest.mark.parametrize("change", ["version", "memory"])
 def test_what_is_known_of_an_index_holds_until_it_changes(change):
-    known, index = ByIndex[int](), torch.arange(3)
+    known, index = ByTensor[int](), torch.arange(3)
     assert [known.of(index, lambda: 1), known.of(index, lambda: 2)] == [1, 1]
     if change == "version":
         index.add_(1)
@@ -101,7 +101,7 @@ def test_what_is_known_of_an_index_holds_until_it_changes(change):
 
 
 def test_what_is_known_of_a_dead_index_is_forgotten():
-    known = ByIndex[int]()
+    known = ByTensor[int]()
     indices = [torch.arange(n) for n in range(3)]
     for index in indices:
         known.of(index, lambda: 0)

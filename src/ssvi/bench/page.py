@@ -113,7 +113,8 @@ def _memory(rows: Sequence[MemoryRow]) -> str:
     if not rows:
         return ""
     text = (
-        "\nTwo steps of ResNet-18 in a process of its own, above what its imports take; the allocator as it comes.\n\n"
+        "\nTwo steps of ResNet-18 in a process of its own, above what its imports take; the allocator as it comes.\n"
+        "By `ssvi bench --only memory`; [what is kept](kernels.md#what-a-step-keeps-in-memory).\n\n"
         "| network | MB | of dense VI | of deterministic |\n|---|---|---|---|\n"
     )
     for row in rows:

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 
 from ssvi import allocation as allocations
 from ssvi import families, structures
+from ssvi.kernels.native.allocator import trim_malloc
 from ssvi.nn.bayes_layer import become_bayesian
 from ssvi.nn.classes import bayesian_class
 from ssvi.nn.conversion_rules import NORMALISATION, REASON, Choice, choose
@@ -31,6 +32,7 @@ __all__ = ["NORMALISATION", "REASON", "to_bnn"]
 Net = TypeVar("Net", bound=nn.Module)
 
 GAUSSIAN = "gaussian"
+_MANY_WEIGHTS = 1 << 20
 
 
 class Spread(NamedTuple):
@@ -101,6 +103,10 @@ def to_bnn(
     lives = live_counts(choice, density, allocation, kind_of_support)
     make = partial(_posterior, starts, None if point else Spread(family, sigma_map), chosen)
     _convert(choice, lives, followed_by_normalisation(bnn), make)
+    many = sum(weight.numel() for weight in choice.weights) >= _MANY_WEIGHTS
+    del choice, lives  # the dense weights
+    if many:
+        trim_malloc()  # what was computed of them has left gaps of several times their size
     return bnn
 
 

@@ -61,6 +61,11 @@ def lenet(*, classes: int = 10, channels: int = 1, size: ImageSize = 28, width: 
     )
 
 
+def _observed(module: nn.Module) -> bool:
+    """Whether the call of a module, and not only of those inside it, is seen by hooks."""
+    return bool(module._forward_hooks or module._forward_pre_hooks or module._backward_hooks)
+
+
 class BasicBlock(nn.Module):
     """Two 3x3 convolutions and a shortcut (He et al. 2016)."""
 
@@ -80,9 +85,8 @@ class BasicBlock(nn.Module):
         return conv_norm(self.conv2, self.bn2, y, residual=self._shortcut(x), relu=True)
 
     def _shortcut(self, x: Tensor) -> Tensor:
-        observed = self.shortcut._forward_hooks or self.shortcut._forward_pre_hooks
         match list(self.shortcut):
-            case [conv, nn.BatchNorm2d() as norm] if not observed:
+            case [conv, nn.BatchNorm2d() as norm] if not _observed(self.shortcut):
                 return conv_norm(conv, norm, x)
         return self.shortcut(x)
 
@@ -109,7 +113,9 @@ class ResNet(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Logits of the classes."""
-        y = self.stages(conv_norm(self.conv1, self.bn1, x, relu=True))
+        y = conv_norm(self.conv1, self.bn1, x, relu=True)
+        for stage in [self.stages] if _observed(self.stages) else self.stages:
+            y = stage(y)  # a call of all stages at once would hold its input, the largest of them, until the last
         return self.linear(y.mean((2, 3)))
 
 

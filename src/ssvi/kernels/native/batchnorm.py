@@ -8,8 +8,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from ssvi.kernels.native import transforms
+from ssvi.kernels.native import arena, transforms
 from ssvi.kernels.native.library import Norm, Planes, available, library, pointer
+from ssvi.kernels.native.operators import operator
 from ssvi.kernels.native.threads import threads_for
 
 TERMS = 5
@@ -66,16 +67,24 @@ def track(norm: nn.BatchNorm2d, mean: Tensor, var: Tensor, count: int) -> None:
     norm.running_var.lerp_(var * (count / (count - 1)), weight)
 
 
-@torch.library.custom_op("ssvi::batch_norm_apply", mutates_args=(), device_types="cpu")
+@operator("ssvi::batch_norm_apply")
 def applied_batch_norm(
     x: Tensor, residual: Tensor | None, weight: Tensor | None, bias: Tensor | None, mean: Tensor, var: Tensor,
     eps: float, relu: bool,
 ) -> Tensor:  # fmt: skip
     """y with given statistics; for evaluation, so without gradients."""
     x, residual = x.contiguous(), None if residual is None else residual.contiguous()
-    y, norm = torch.empty_like(x), Norm.of((weight, bias, mean, var, residual), eps, relu)
-    library().ssvi_batchnorm_apply(byref(Planes.of(x)), pointer(x), byref(norm), pointer(y), threads_for(2 * x.numel()))
+    y, norm = arena.empty(x.shape), Norm.of((weight, bias, mean, var, residual), eps, relu)
+    apply(x, norm, y)
     return y
+
+
+def apply(x: Tensor, norm: Norm, y: Tensor, mask: Tensor | None = None, link: Tensor | None = None) -> None:
+    """Fill y, and for a backward pass the mask of the ReLU and the coefficients of y as a link (`links.py`)."""
+    library().ssvi_batchnorm_apply(
+        byref(Planes.of(x)), pointer(x), byref(norm), pointer(y), pointer(mask), pointer(link),
+        threads_for(2 * x.numel()),
+    )  # fmt: skip
 
 
 @applied_batch_norm.register_fake
@@ -86,13 +95,13 @@ def _(
     return x.new_empty(x.shape)
 
 
-@torch.library.custom_op("ssvi::batch_norm", mutates_args=(), device_types="cpu")
+@operator("ssvi::batch_norm")
 def fused_batch_norm(
     x: Tensor, residual: Tensor | None, weight: Tensor | None, bias: Tensor | None, eps: float, relu: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
     """y, and mean and (biased) variance of the batch."""
     x, residual = x.contiguous(), None if residual is None else residual.contiguous()
-    y, mean, var = torch.empty_like(x), x.new_empty(x.shape[1]), x.new_empty(x.shape[1])
+    y, mean, var = arena.empty(x.shape), x.new_empty(x.shape[1]), x.new_empty(x.shape[1])
     library().ssvi_batchnorm_forward(
         byref(Planes.of(x)), pointer(x), pointer(residual), pointer(weight), pointer(bias),
         c_float(eps), c_bool(relu), pointer(y), pointer(mean), pointer(var),
@@ -108,15 +117,15 @@ def _(
     return x.new_empty(x.shape), x.new_empty(x.shape[1]), x.new_empty(x.shape[1])
 
 
-@torch.library.custom_op("ssvi::batch_norm_backward", mutates_args=(), device_types="cpu")
+@operator("ssvi::batch_norm_backward")
 def fused_batch_norm_backward(
     grad_y: Tensor, x: Tensor, y: Tensor | None, weight: Tensor | None, mean: Tensor, var: Tensor, eps: float,
     residual: bool,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """dl/dx, dl/dresidual (empty without one), dl/dweight, dl/dbias. `y` is given where there was a ReLU."""
     grad_y, x = grad_y.contiguous(), x.contiguous()
-    grad_x, grad_weight, grad_bias = torch.empty_like(x), torch.empty_like(mean), torch.empty_like(mean)
-    grad_residual = torch.empty_like(x) if residual else x.new_empty(0)
+    grad_x, grad_weight, grad_bias = arena.empty(x.shape), torch.empty_like(mean), torch.empty_like(mean)
+    grad_residual = arena.empty(x.shape) if residual else x.new_empty(0)
     norm, terms = Norm.of((weight, None, mean, var, None), eps, y is not None), x.new_empty(mean.numel(), TERMS)
     library().ssvi_batchnorm_backward(
         byref(Planes.of(x)), pointer(grad_y), pointer(x), pointer(y), byref(norm), pointer(terms), pointer(grad_x),

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from ssvi.kernels.geometry import Convolution
 from ssvi.kernels.native import transforms
-from ssvi.kernels.native.by_index import ByIndex
+from ssvi.kernels.native.by_tensor import ByTensor
 from ssvi.kernels.native.library import Strided, library, pointer
 from ssvi.kernels.native.operators import operator
 from ssvi.kernels.native.passes import backward, check, forward, out_shape, pattern_of, threads_of
@@ -31,7 +31,7 @@ def serves(block: int) -> bool:
 # ---- whether an index is a union of whole blocks ---------------------------------------------------------------------
 
 
-_whole: ByIndex[bool] = ByIndex()
+_whole: ByTensor[bool] = ByTensor()
 
 
 def whole_blocks(index: Tensor, fan_in: int, block: int) -> bool:

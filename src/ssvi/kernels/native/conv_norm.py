@@ -1,23 +1,25 @@
 """relu(norm(theta * x) + residual) in training, at one given theta: one operator, which saves BatchNorm two sweeps.
 
 Forward, the convolution hands over the mean and the variance of what it writes. Backward, it reads dl/dz of the norm's
-output z and turns it into dl/dy where it reads it, so dl/dy is never in memory.
+output z and turns it into dl/dy where it reads it, so dl/dy is never in memory. Of z it keeps a bit for each value, and of x
+nothing where x is made of tensors that are kept anyway (`ssvi.kernels.native.links`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ctypes import byref
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from ssvi.kernels.geometry import Convolution
-from ssvi.kernels.native import batchnorm, transforms
-from ssvi.kernels.native.library import Norm, Planes, library, pointer
-from ssvi.kernels.native.passes import NormGradient, backward, forward
-from ssvi.kernels.native.threads import threads_for
+from ssvi.kernels.native import arena, batchnorm, links, relu_mask, transforms
+from ssvi.kernels.native.conv_norm_backward import sparse_norm_backward
+from ssvi.kernels.native.library import Norm
+from ssvi.kernels.native.operators import operator
+from ssvi.kernels.native.passes import forward
 
 
 def supports(norm: nn.BatchNorm2d, x: Tensor, layer: Convolution) -> bool:
@@ -31,88 +33,77 @@ def conv_norm(
     residual: Tensor | None = None, relu: bool = False,
 ) -> Tensor:  # fmt: skip
     """relu(norm(theta * x + bias) + residual), with everything that `norm` does to its running statistics."""
-    shape = layer.out_shape(x.shape)
-    residual = None if residual is None else residual.expand(shape)
-    z, _y, mean, var = sparse_norm(x, theta, index, bias, layer, residual, norm.weight, norm.bias, norm.eps, relu)
+    added = None if residual is None else residual.expand(layer.out_shape(x.shape))
+    made_of = links.links_of(x)
+    kept = () if made_of is None else (links.Edge.apply(x), made_of.coefficients, *made_of.ys)
+    z, y, mean, var, own, _ = sparse_norm(
+        x, theta, index, bias, layer, added, norm.weight, norm.bias, norm.eps, relu, *kept
+    )
     if norm.training and norm.running_mean is not None:
         batchnorm.track(norm, mean, var, z.numel() // z.shape[1])
+    if residual is None or residual.shape == z.shape:
+        links.remember(z, y, own, residual)
     return z
 
 
-@torch.library.custom_op("ssvi::sparse_norm", mutates_args=(), device_types="cpu")
+@operator("ssvi::sparse_norm")
 def sparse_norm(
     x: Tensor, theta: Tensor, index: Tensor, bias: Tensor | None, layer: Sequence[int], residual: Tensor | None,
-    weight: Tensor | None, shift: Tensor | None, eps: float, relu: bool,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    """z = relu(norm(y) + residual), y = theta * x + bias, and mean and (biased) variance of y."""
+    weight: Tensor | None, shift: Tensor | None, eps: float, relu: bool, edge: Tensor | None = None,
+    coefficients: Tensor | None = None, y1: Tensor | None = None, y2: Tensor | None = None, y3: Tensor | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    """z = relu(norm(y) + residual), y = theta * x + bias, mean and (biased) variance of y, z as a link, the ReLU's mask.
+
+    The arguments from `edge` on are for the backward pass alone: what it keeps in place of x. The mask is empty where the
+    sign of norm(y) tells it, or where there is no ReLU.
+    """
     conv = Convolution(*layer)
     mean, var = theta.new_zeros(conv.out), theta.new_zeros(conv.out)
     y, _ = forward(x, theta, None, index, bias, 0, conv, moments=(mean, var))
     tensors = [None if v is None else v.contiguous() for v in (weight, shift, mean, var, residual)]
-    z, norm = torch.empty_like(y), Norm.of(tensors, eps, relu)
-    library().ssvi_batchnorm_apply(byref(Planes.of(y)), pointer(y), byref(norm), pointer(z), threads_for(2 * y.numel()))
-    return z, y, mean, var
+    z, link = arena.empty(y.shape), theta.new_empty(conv.out, links.COEFFICIENTS)
+    mask = _empty_mask(y, relu and residual is not None)
+    batchnorm.apply(y, Norm.of(tensors, eps, relu), z, mask if mask.numel() else None, link)
+    return z, y, mean, var, link, mask
+
+
+def _empty_mask(y: Tensor, needed: bool) -> Tensor:
+    return y.new_empty(relu_mask.mask_shape(y.shape) if needed else 0, dtype=torch.uint8)
 
 
 @sparse_norm.register_fake
 def _(
     x: Tensor, theta: Tensor, index: Tensor, bias: Tensor | None, layer: Sequence[int], residual: Tensor | None,
-    weight: Tensor | None, shift: Tensor | None, eps: float, relu: bool,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    weight: Tensor | None, shift: Tensor | None, eps: float, relu: bool, edge: Tensor | None = None,
+    coefficients: Tensor | None = None, y1: Tensor | None = None, y2: Tensor | None = None, y3: Tensor | None = None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     conv = Convolution(*layer)
     z = x.new_empty(conv.out_shape(x.shape))
-    return z, torch.empty_like(z), x.new_empty(conv.out), x.new_empty(conv.out)
-
-
-@torch.library.custom_op("ssvi::sparse_norm_backward", mutates_args=(), device_types="cpu")
-def sparse_norm_backward(
-    grad_z: Tensor, x: Tensor, theta: Tensor, index: Tensor, layer: Sequence[int], y: Tensor, z: Tensor | None,
-    weight: Tensor | None, shift: Tensor | None, mean: Tensor, var: Tensor, eps: float, residual: bool, need_x: bool,
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    """dl/dx (empty where it is not needed), dl/dtheta, dl/dresidual (empty without one), dl/dweight, dl/dshift.
-
-    `z` is given where there was a ReLU.
-    """
-    grad_z, relu = grad_z.contiguous(), z is not None
-    grad_residual = torch.empty_like(y) if residual else y.new_empty(0)
-    grad_weight, grad_shift, terms = (
-        torch.empty_like(mean),
-        torch.empty_like(mean),
-        y.new_empty(len(mean), batchnorm.TERMS),
-    )
-    norm = Norm.of((weight, shift, mean, var, None), eps, relu)
-    library().ssvi_batchnorm_sums(
-        byref(Planes.of(y)), pointer(grad_z), pointer(y), pointer(z if residual else None), byref(norm), pointer(terms),
-        pointer(grad_residual if residual else None), pointer(grad_weight), pointer(grad_shift), threads_for(2 * y.numel()),
-    )  # fmt: skip
-    # What the ReLU let pass is in `grad_residual`; without a residual the sign of norm(y) tells it.
-    behind = NormGradient(y.data_ptr(), terms.data_ptr(), relu and not residual)
-    gradient = grad_residual if residual else grad_z
-    grad_x, grad_theta, _ = backward(gradient, x, None, theta, None, index, Convolution(*layer), need_x, behind)
-    return grad_x, grad_theta, grad_residual, grad_weight, grad_shift
-
-
-@sparse_norm_backward.register_fake
-def _(
-    grad_z: Tensor, x: Tensor, theta: Tensor, index: Tensor, layer: Sequence[int], y: Tensor, z: Tensor | None,
-    weight: Tensor | None, shift: Tensor | None, mean: Tensor, var: Tensor, eps: float, residual: bool, need_x: bool,
-) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
-    grad_x, grad_residual = x.new_empty(x.shape if need_x else 0), y.new_empty(y.shape if residual else 0)
-    return grad_x, theta.new_empty(theta.shape), grad_residual, torch.empty_like(mean), torch.empty_like(mean)
+    of_norm = (x.new_empty(conv.out), x.new_empty(conv.out), x.new_empty(conv.out, links.COEFFICIENTS))
+    return z, torch.empty_like(z), *of_norm, _empty_mask(z, relu and residual is not None)
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    x, theta, index, _bias, ctx.layer, residual, weight, shift, ctx.eps, relu = inputs
-    z, y, mean, var = output
-    ctx.mark_non_differentiable(y, mean, var)
-    ctx.save_for_backward(x, theta, index, y, z if relu else None, weight, shift, mean, var)
+    x, theta, index, _bias, ctx.layer, residual, weight, shift, ctx.eps, ctx.relu, edge, *made_of = inputs
+    _z, y, mean, var, _link, mask = output
+    ctx.mark_non_differentiable(*output[1:])
+    ctx.set_materialize_grads(False)  # no zeros of the size of y
+    kept = x if edge is None else None
+    of_norm = (mask if mask.numel() else None, weight, shift, mean, var)
+    ctx.save_for_backward(edge, theta, index, y, *of_norm, kept, *made_of)
     ctx.residual = residual is not None
 
 
 def _differentiable(ctx: Any, grad_z: Tensor) -> tuple[Tensor | None, ...]:
     """The five gradients in torch's operators."""
-    x, theta, index, _y, z, weight, *_ = ctx.saved_tensors
-    grad = grad_z if z is None else grad_z * (z > 0)
+    edge, theta, index, y, mask, weight, shift, mean, var, x, coefficients, *ys = ctx.saved_tensors
+    if edge is not None:
+        made_of = links.Links(coefficients, tuple(value for value in ys if value is not None))
+        x = links.Filled.apply(edge, made_of.value())
+    grad = grad_z
+    if ctx.relu:
+        before = F.batch_norm(y, mean, var, weight, shift, False, 0.0, ctx.eps) if mask is None else None
+        grad = grad_z * (relu_mask.passed(mask, y.shape) if before is None else before > 0)
     gradients = transforms.conv_norm_gradients(grad, x, theta, weight, index, Convolution(*ctx.layer), ctx.eps)
     grad_x, grad_theta, grad_weight = gradients
     return grad_x, grad_theta, grad, grad_weight, grad.sum((0, 2, 3))
@@ -123,13 +114,14 @@ def _backward(ctx: Any, grad_z: Tensor, *_: Tensor) -> tuple[Tensor | None, ...]
     if transforms.differentiates_gradients():
         gradients = _differentiable(ctx, grad_z)
     else:
-        x, theta, index, *norm = ctx.saved_tensors
-        gradients = sparse_norm_backward(grad_z, x, theta, index, ctx.layer, *norm, ctx.eps, ctx.residual, need[0])
+        _edge, *saved = ctx.saved_tensors
+        gradients = sparse_norm_backward(grad_z, ctx.layer, ctx.eps, ctx.relu, ctx.residual, need[0], *saved)
     grad_x, grad_theta, grad_residual, grad_weight, grad_shift = (
         grad if needed else None for grad, needed in zip(gradients, (need[0], need[1], *need[5:8]), strict=True)
     )
     grad_bias = torch.zeros(ctx.layer[0]) if need[3] else None  # the norm subtracts it
-    return grad_x, grad_theta, None, grad_bias, None, grad_residual, grad_weight, grad_shift, None, None
+    of_layer = (grad_x, grad_theta, None, grad_bias, None)
+    return *of_layer, grad_residual, grad_weight, grad_shift, *[None] * (len(need) - 8)
 
 
 sparse_norm.register_autograd(_backward, setup_context=_save)

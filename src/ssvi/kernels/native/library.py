@@ -36,10 +36,11 @@ _WITH_STATUS = (
 _WITHOUT_RESULT = (  # they take no memory
     *(f"ssvi_batchnorm_{name}" for name in ("apply", "forward", "sums", "backward")),
     *(f"ssvi_ivon_{name}" for name in ("draw", "curvature", "step")),
+    "ssvi_arena_trim",
 )
 FUNCTIONS = _WITH_STATUS + _WITHOUT_RESULT
 _OUT_OF_MEMORY, _TOO_LARGE = 1, 2  # `Status` of status.h; zero is success
-_INTERFACE = 4  # `ssvi_interface` of pattern.cpp
+_INTERFACE = 5  # `ssvi_interface` of pattern.cpp
 
 
 def _raise_failure(status: int, function: Any, _arguments: tuple[Any, ...]) -> None:
@@ -68,7 +69,8 @@ def open_library(path: Path) -> ctypes.CDLL:
     interface = getattr(compiled, "ssvi_interface", None)
     if interface is None or interface() != _INTERFACE:
         raise OSError(f"it was built from another version of the source: {_INSTALL}")
-    compiled.ssvi_slots.restype = ctypes.c_int64
+    compiled.ssvi_slots.restype = compiled.ssvi_arena_reach.restype = ctypes.c_int64
+    compiled.ssvi_arena_take.restype = ctypes.c_void_p
     for name in _WITHOUT_RESULT:
         getattr(compiled, name).restype = None
     for name in _WITH_STATUS:

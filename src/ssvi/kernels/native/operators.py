@@ -8,6 +8,7 @@ without them.
 from __future__ import annotations
 
 from collections.abc import Callable
+from inspect import signature
 from typing import Any
 
 import torch
@@ -23,6 +24,7 @@ class Operator:
         self.op = torch.library.custom_op(name, function, mutates_args=changes, device_types="cpu")
         self.__doc__ = function.__doc__
         self._function = function
+        self._defaults = tuple(parameter.default for parameter in signature(function).parameters.values())
         self._differentiable: Callable[..., Any] | None = None
 
     def register_fake(self, function: Callable[..., Any]) -> Callable[..., Any]:
@@ -39,6 +41,7 @@ class Operator:
         """The value of the function; all arguments by their places."""
         if _is_watched(arguments):
             return self.op(*arguments)
+        arguments += self._defaults[len(arguments) :]
         if self._differentiable is None or not torch.is_grad_enabled():
             return self._function(*arguments)
         return self._differentiable(*arguments)

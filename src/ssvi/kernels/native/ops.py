@@ -73,6 +73,7 @@ def _(
 def _save_draw(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
     x, mu, sigma2, index, _bias, seed, ctx.layer = inputs
     ctx.mark_non_differentiable(output[1])
+    ctx.set_materialize_grads(False)  # no zeros of the size of t
     ctx.save_for_backward(x, mu, sigma2, index, seed, output[1])
 
 

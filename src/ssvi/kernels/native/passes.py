@@ -12,8 +12,10 @@ import torch
 from torch import Tensor
 
 from ssvi.kernels.geometry import Convolution
-from ssvi.kernels.native.by_index import ByIndex
+from ssvi.kernels.native import arena
+from ssvi.kernels.native.by_tensor import ByTensor
 from ssvi.kernels.native.library import Norm, Pattern, Shape, Strided, library, pointer
+from ssvi.kernels.native.links import LinkAddresses
 from ssvi.kernels.native.threads import threads_for
 
 
@@ -35,7 +37,7 @@ def forward(
     """
     shape = out_shape(x, conv)
     check(x, {"mu": mu, "sigma2": sigma2}, index, bias, conv.out)
-    y = x.new_empty(shape)
+    y = arena.empty(shape)
     t = None if sigma2 is None else torch.empty_like(y, dtype=torch.bfloat16)
     if y.numel():
         mu, (sigma2, bias) = mu.contiguous(), (None if v is None else v.contiguous() for v in (sigma2, bias))
@@ -50,14 +52,15 @@ def forward(
 
 def backward(
     grad_y: Tensor, x: Tensor, t: Tensor | None, mu: Tensor, sigma2: Tensor | None, index: Tensor, conv: Convolution,
-    need_x: bool, norm: NormGradient | None = None,
+    need_x: bool, norm: NormGradient | None = None, links: LinkAddresses | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """dl/dx (empty where it is not needed), dl/dmu and dl/dsigma^2 (empty without sigma2).
 
-    With a `norm` behind the layer, `grad_y` is the gradient of what the norm returned.
+    With a `norm` behind the layer, `grad_y` is the gradient of what the norm returned. With `links`, x is the first of the
+    tensors that the input is made of, and the input is computed where it is read.
     """
     empty = mu.new_empty(0)
-    grad_x = torch.empty_like(x, memory_format=torch.contiguous_format) if need_x else empty
+    grad_x = arena.empty(x.shape) if need_x else empty
     grad_mu = torch.empty_like(mu, memory_format=torch.contiguous_format)
     grad_sigma2 = empty if sigma2 is None else torch.empty_like(grad_mu)
     if not grad_y.numel():
@@ -65,8 +68,8 @@ def backward(
     mu, sigma2 = mu.contiguous(), sigma2 if sigma2 is None else sigma2.contiguous()
     layer = pattern_of(index, x.shape, conv)
     library().ssvi_backward(
-        byref(layer.shape), byref(layer.pattern), byref(Strided.of(x)), byref(Strided.of(grad_y)),
-        None if norm is None else byref(norm), pointer(t), pointer(mu), pointer(sigma2),
+        byref(layer.shape), byref(layer.pattern), byref(Strided.of(x)), None if links is None else byref(links),
+        byref(Strided.of(grad_y)), None if norm is None else byref(norm), pointer(t), pointer(mu), pointer(sigma2),
         pointer(grad_x if need_x else None), pointer(grad_mu), pointer(None if sigma2 is None else grad_sigma2),
         threads_of(x, grad_y, index),
     )  # fmt: skip
@@ -114,7 +117,7 @@ class LayerPattern(NamedTuple):
     arrays: tuple[Tensor, ...]
 
 
-_by_shape: ByIndex[dict[tuple[torch.Size, Convolution], LayerPattern]] = ByIndex()
+_by_shape: ByTensor[dict[tuple[torch.Size, Convolution], LayerPattern]] = ByTensor()
 
 
 def build(index: Tensor, x_shape: torch.Size, conv: Convolution) -> LayerPattern:

@@ -1,5 +1,6 @@
 // dl/dx, dl/dmu and dl/dsigma^2 from dl/dy, in one pass over the support.
 #include "input_gradient.h"
+#include "links.h"
 #include "norm_gradient.h"
 #include "sparse.h"
 
@@ -18,6 +19,7 @@ struct Backward {
     std::vector<Phase> phases;
     Pattern pattern;
     Tensor x, grad_y;
+    const Links* links;        // null where x is x itself and not the first of the tensors that it is made of
     const NormGradient* norm;  // null where `grad_y` is dl/dy itself and not behind a norm; only for one given theta
     const uint16_t* t;         // what the forward pass saved; null for one given theta
     const float *mu, *sigma2;  // by column; sigma2 may be null
@@ -78,11 +80,13 @@ void Backward::slots(Slabs slabs, Stage stage, Gradients grad, int64_t group, in
     if (rows < stage_rows || phase.cols * view.images < view.row)
         std::memset(stage.x, 0, stage_rows * view.row * sizeof(float));
     const int64_t top = stripe.row * shape.stride_h + phase.row;
-    gather(Strided<const float>{x.data + first * x.image + channel * x.channel + top * x.row + phase.col * x.column,
-                                x.image, view.single_row() ? x.channel : x.row * shape.stride_h,
-                                x.column * shape.stride_w},
-           rows, phase.cols, view.images, view.valid(group),
-           Rows<float>{stage.x, view.row / view.images, view.images});
+    const Strided<const float> plane{
+        x.data + first * x.image + channel * x.channel + top * x.row + phase.col * x.column, x.image,
+        view.single_row() ? x.channel : x.row * shape.stride_h, x.column * shape.stride_w};
+    const Rows<float> sink{stage.x, view.row / view.images, view.images};
+    if (!Variance && links)
+        gather(Linked(*links, plane, channel), rows, phase.cols, view.images, view.valid(group), sink);
+    else gather(plane, rows, phase.cols, view.images, view.valid(group), sink);
     for (int64_t c = 0; c < count; c++) {
         const int32_t begin = pattern.col_start[slot + c], end = pattern.col_start[slot + c + 1];
         const Weights w{pattern.col_offset + begin, mu + begin, Variance ? sigma2 + begin : nullptr, end - begin};
@@ -144,7 +148,7 @@ void Backward::run(Gradients grad, int64_t buffers, int64_t threads) const {
 }
 
 // Parameters and their gradients come in the order of the index; inside, everything is by column.
-void backward(const Shape& shape, const Pattern& pattern, const Tensor& x, const Tensor& grad_y,
+void backward(const Shape& shape, const Pattern& pattern, const Tensor& x, const Links* links, const Tensor& grad_y,
               const NormGradient* norm, const uint16_t* t, const float* mu, const float* sigma2, float* dx,
               float* grad_mu, float* grad_sigma2, int64_t threads) {
     const View view = backward_view(shape);
@@ -154,7 +158,8 @@ void backward(const Shape& shape, const Pattern& pattern, const Tensor& x, const
     const int32_t* order = pattern.col_order;
     float* by_column = gradients.reserve(kinds * count * (1 + buffers));
     const Gradients grad{by_column + kinds * count, by_column + (kinds + buffers) * count};
-    const Backward b{shape, view, phases_of(shape), pattern, x, grad_y, norm, t, by_column, by_column + count,
+    const Backward b{shape, view, phases_of(shape), pattern, x, grad_y, links, norm, t, by_column,
+                     by_column + count,
                      {shape, view, dx}};
 #pragma omp parallel for num_threads(int(schedule.threads)) if (schedule.threads > 1)
     for (int64_t j = 0; j < count; j++) {
@@ -180,11 +185,12 @@ void backward(const Shape& shape, const Pattern& pattern, const Tensor& x, const
 
 }  // namespace
 
-// With a `norm`, `grad_y` is the gradient behind it, and planes have more than one pixel.
-SSVI_API Status ssvi_backward(const Shape* shape, const Pattern* pattern, const Tensor* x, const Tensor* grad_y,
-                              const NormGradient* norm, const uint16_t* t, const float* mu, const float* sigma2,
+// With a `norm`, `grad_y` is the gradient behind it, and planes have more than one pixel. With `links`, for one given theta, x
+// is the first y of them, and its planes have more than one row.
+SSVI_API Status ssvi_backward(const Shape* shape, const Pattern* pattern, const Tensor* x, const Links* links,
+                              const Tensor* grad_y, const NormGradient* norm, const uint16_t* t, const float* mu, const float* sigma2,
                               float* dx, float* grad_mu, float* grad_sigma2, int64_t threads) {
     return guarded([=] {
-        backward(*shape, *pattern, *x, *grad_y, norm, t, mu, sigma2, dx, grad_mu, grad_sigma2, threads);
+        backward(*shape, *pattern, *x, links, *grad_y, norm, t, mu, sigma2, dx, grad_mu, grad_sigma2, threads);
     });
 }

@@ -1,7 +1,10 @@
 // y = relu(batchnorm(x) + residual) with the statistics of the batch: two sweeps over memory instead of one for every
 // operator.
+#include <limits>
+
 #include "epilogue.h"
-#include "planes.h"
+#include "links.h"
+#include "mask.h"
 
 using namespace ssvi;
 
@@ -17,14 +20,16 @@ inline vec first_lanes(vec v, int64_t lanes) {
     return v;
 }
 
-// y = relu(scale x + shift + residual) for a block of channels
+// y = relu(scale x + shift + residual) for a block of channels; `mask` may be null
 inline void apply(const Planes& s, int64_t first, int64_t channels, const Channel* of, const float* x,
-                  const float* residual, bool relu, float* y) {
+                  const float* residual, bool relu, float* y, uint8_t* mask) {
     for_planes(s, first, channels, [&](int64_t c, int64_t at) {
+        uint8_t* passed = mask ? mask + at / s.pixels * mask_bytes(s.pixels) : nullptr;
         const float scale = of[c - first].scale, shift = of[c - first].shift;
         for_vectors(s.pixels, [&](int64_t i, int64_t lanes) {
             vec v = get(x + at + i, lanes) * scale + shift;
             if (residual) v += get(residual + at + i, lanes);
+            if (passed) store_mask(passed + i / kLanes * kMaskBytes, v > 0.0f);
             put(y + at + i, relu ? rectify(v) : v, lanes);
         });
     });
@@ -32,12 +37,17 @@ inline void apply(const Planes& s, int64_t first, int64_t channels, const Channe
 
 }  // namespace
 
-// With given statistics: evaluation.
-SSVI_API void ssvi_batchnorm_apply(const Planes* planes, const float* x, const Norm* norm, float* y, int64_t threads) {
+// With given statistics. For a backward pass: what the ReLU let pass, and z before the addition as a link of the next layer's
+// input, channel by channel; in evaluation both are null.
+SSVI_API void ssvi_batchnorm_apply(const Planes* planes, const float* x, const Norm* norm, float* y, uint8_t* mask,
+                                   Coefficients* link, int64_t threads) {
     for_blocks(*planes, threads, [&](int64_t first, int64_t channels) {
         Channel of[kMost];
-        for (int64_t i = 0; i < channels; i++) static_cast<Affine&>(of[i]) = affine_of(*norm, first + i);
-        apply(*planes, first, channels, of, x, norm->residual, norm->relu, y);
+        for (int64_t i = 0; i < channels; i++) {
+            static_cast<Affine&>(of[i]) = affine_of(*norm, first + i);
+            if (link) link[first + i] = {of[i].scale, of[i].shift, norm->relu ? 0.0f : -std::numeric_limits<float>::infinity()};
+        }
+        apply(*planes, first, channels, of, x, norm->residual, norm->relu, y, mask);
     });
 }
 
@@ -68,6 +78,9 @@ SSVI_API void ssvi_batchnorm_forward(const Planes* planes, const float* x, const
             mean[c] = of[i].mean, var[c] = float(of[i].second.flush() / count);
             static_cast<Affine&>(of[i]) = affine_of(weight, bias, c, mean[c], var[c], eps);
         }
-        apply(s, first, channels, of, x, residual, relu, y);
+        apply(s, first, channels, of, x, residual, relu, y, nullptr);
     });
 }
+
+// The floats of a vector, from which the layout of a mask follows.
+SSVI_API int32_t ssvi_lanes() { return kLanes; }

@@ -1,21 +1,28 @@
 // The gradients of y = relu(batchnorm(x) + residual), in two sweeps over memory, or in one and a part of the next pass.
 #include "epilogue.h"
+#include "mask.h"
 #include "norm_gradient.h"
-#include "planes.h"
 
 using namespace ssvi;
 
 namespace {
 
-// dl/dz of z = scale x + shift: what a ReLU lets pass. `y` is its output; where it is null, z is computed again.
+// dl/dz of z = scale x + shift: what a ReLU lets pass. `y` is its output, `mask` the bits of it that are not zero; where both
+// are null, z is computed again.
 struct Passed {
     const float *grad_y, *x, *y;
+    const uint8_t* mask;
+    int64_t pixels;  // of a plane
     bool relu;
 
-    vec operator()(int64_t at, int64_t lanes, const Terms& k) const {
-        const vec g = get(grad_y + at, lanes);
+    const uint8_t* bits(int64_t plane) const { return mask ? mask + plane / pixels * mask_bytes(pixels) : nullptr; }
+
+    // Vector `i` of the plane that begins at `plane` and has such bits.
+    vec operator()(int64_t plane, const uint8_t* bits, int64_t i, int64_t lanes, const Terms& k) const {
+        const vec g = get(grad_y + plane + i, lanes);
         if (!relu) return g;
-        return y ? (get(y + at, lanes) > 0.0f ? g : vec{}) : k.before_relu(g, get(x + at, lanes));
+        if (bits) return load_mask(bits + i / kLanes * kMaskBytes) ? g : vec{};
+        return y ? (get(y + plane + i, lanes) > 0.0f ? g : vec{}) : k.before_relu(g, get(x + plane + i, lanes));
     }
 };
 
@@ -30,9 +37,10 @@ void sum_block(const Planes& s, int64_t first, int64_t channels, const Norm& nor
     }
     for_planes(s, first, channels, [&](int64_t c, int64_t at) {
         const Terms k = terms[c];
+        const uint8_t* bits = passed.bits(at);
         vec total = {}, with_x = {};
         for_vectors(s.pixels, [&](int64_t i, int64_t lanes) {
-            const vec g = passed(at + i, lanes, k);
+            const vec g = passed(at, bits, i, lanes, k);
             total += g;
             with_x += g * (get(passed.x + at + i, lanes) - k.mean);
             if (grad_residual) put(grad_residual + at + i, g, lanes);
@@ -50,12 +58,12 @@ void sum_block(const Planes& s, int64_t first, int64_t channels, const Norm& nor
 
 }  // namespace
 
-// The first half of the backward pass; `ssvi_backward` of the layer in front does the rest where it reads the gradient. `y`
-// is needed where there was a ReLU behind a residual, and `grad_residual` where there was a residual; else they are null.
-SSVI_API void ssvi_batchnorm_sums(const Planes* planes, const float* grad_y, const float* x, const float* y,
+// The first half of the backward pass; `ssvi_backward` of the layer in front does the rest where it reads the gradient. The
+// mask is needed where there was a ReLU behind a residual, and `grad_residual` where there was a residual; else they are null.
+SSVI_API void ssvi_batchnorm_sums(const Planes* planes, const float* grad_y, const float* x, const uint8_t* mask,
                                   const Norm* norm, Terms* terms, float* grad_residual, float* grad_weight,
                                   float* grad_bias, int64_t threads) {
-    const Passed passed{grad_y, x, y, norm->relu != 0};
+    const Passed passed{grad_y, x, nullptr, mask, planes->pixels, norm->relu != 0};
     for_blocks(*planes, threads, [&](int64_t first, int64_t channels) {
         sum_block(*planes, first, channels, *norm, passed, terms, grad_residual, grad_weight, grad_bias);
     });
@@ -65,13 +73,13 @@ SSVI_API void ssvi_batchnorm_sums(const Planes* planes, const float* grad_y, con
 SSVI_API void ssvi_batchnorm_backward(const Planes* planes, const float* grad_y, const float* x, const float* y,
                                       const Norm* norm, Terms* terms, float* grad_x, float* grad_residual,
                                       float* grad_weight, float* grad_bias, int64_t threads) {
-    const Passed passed{grad_y, x, y, norm->relu != 0};
+    const Passed passed{grad_y, x, y, nullptr, planes->pixels, norm->relu != 0};
     for_blocks(*planes, threads, [&](int64_t first, int64_t channels) {
         sum_block(*planes, first, channels, *norm, passed, terms, grad_residual, grad_weight, grad_bias);
         for_planes(*planes, first, channels, [&](int64_t c, int64_t at) {
             const Terms k = terms[c];
             for_vectors(planes->pixels, [&](int64_t i, int64_t lanes) {
-                put(grad_x + at + i, k.before_norm(passed(at + i, lanes, k), get(x + at + i, lanes)), lanes);
+                put(grad_x + at + i, k.before_norm(passed(at, nullptr, i, lanes, k), get(x + at + i, lanes)), lanes);
             });
         });
     });

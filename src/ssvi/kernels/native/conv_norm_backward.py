@@ -1,0 +1,62 @@
+"""The gradients of relu(norm(theta * x) + residual): one sweep for the sums of the norm, then that of the layer."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from ctypes import byref
+
+import torch
+from torch import Tensor
+
+from ssvi.kernels.geometry import Convolution
+from ssvi.kernels.native import arena, batchnorm
+from ssvi.kernels.native.library import Norm, Planes, library, pointer
+from ssvi.kernels.native.links import Links
+from ssvi.kernels.native.operators import operator
+from ssvi.kernels.native.passes import NormGradient, backward
+from ssvi.kernels.native.threads import threads_for
+
+
+@operator("ssvi::sparse_norm_backward")
+def sparse_norm_backward(
+    grad_z: Tensor, layer: Sequence[int], eps: float, relu: bool, residual: bool, need_x: bool,
+    theta: Tensor, index: Tensor, y: Tensor, mask: Tensor | None, weight: Tensor | None, shift: Tensor | None,
+    mean: Tensor, var: Tensor, x: Tensor | None, coefficients: Tensor | None, y1: Tensor | None, y2: Tensor | None,
+    y3: Tensor | None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    """dl/dx (empty where it is not needed), dl/dtheta, dl/dresidual (empty without one), dl/dweight, dl/dshift.
+
+    The mask is given where there was a ReLU behind a residual; x, or what it is made of.
+    """
+    grad_z = grad_z.contiguous()
+    grad_residual = arena.empty(y.shape) if residual else y.new_empty(0)
+    grad_weight, grad_shift = torch.empty_like(mean), torch.empty_like(mean)
+    norm, terms = Norm.of((weight, shift, mean, var, None), eps, relu), y.new_empty(len(mean), batchnorm.TERMS)
+    library().ssvi_batchnorm_sums(
+        byref(Planes.of(y)), pointer(grad_z), pointer(y), pointer(mask), byref(norm), pointer(terms),
+        pointer(grad_residual if residual else None), pointer(grad_weight), pointer(grad_shift), threads_for(2 * y.numel()),
+    )  # fmt: skip
+    # What the ReLU let pass is in `grad_residual`; without a residual the sign of norm(y) tells it.
+    behind = NormGradient(y.data_ptr(), terms.data_ptr(), relu and not residual)
+    gradient = grad_residual if residual else grad_z
+    made_of = None if coefficients is None else Links(coefficients, tuple(v for v in (y1, y2, y3) if v is not None))
+    given = x if made_of is None else made_of.ys[0]
+    assert given is not None
+    grad_x, grad_theta, _ = backward(
+        gradient, given, None, theta, None, index, Convolution(*layer), need_x, behind,
+        None if made_of is None else made_of.addresses(),
+    )  # fmt: skip
+    return grad_x, grad_theta, grad_residual, grad_weight, grad_shift
+
+
+@sparse_norm_backward.register_fake
+def _(
+    grad_z: Tensor, layer: Sequence[int], eps: float, relu: bool, residual: bool, need_x: bool,
+    theta: Tensor, index: Tensor, y: Tensor, mask: Tensor | None, weight: Tensor | None, shift: Tensor | None,
+    mean: Tensor, var: Tensor, x: Tensor | None, coefficients: Tensor | None, y1: Tensor | None, y2: Tensor | None,
+    y3: Tensor | None,
+) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
+    given = y1 if x is None else x
+    assert given is not None
+    grad_x, grad_residual = y.new_empty(given.shape if need_x else 0), y.new_empty(y.shape if residual else 0)
+    return grad_x, theta.new_empty(theta.shape), grad_residual, torch.empty_like(mean), torch.empty_like(mean)
