@@ -15,6 +15,7 @@ import ssvi
 from ssvi import kernels
 from ssvi.kernels import native
 from ssvi.kernels.native import links
+from ssvi.kernels.native.by_tensor import ByTensor
 from ssvi.nn.conv_norm import conv_norm
 from ssvi.nn.models import BasicBlock, ResNet
 
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.skipif(not native.available(), reason=str(native.why_no
 @pytest.fixture(autouse=True)
 def of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     """Small tensors are not kept either, and nothing is known from before."""
-    links._known.clear()
+    monkeypatch.setattr(links, "_known", ByTensor())
     monkeypatch.setattr(links, "LEAST_NUMBERS", 0)
 
 
@@ -126,7 +127,7 @@ def test_of_a_long_sum_every_third_value_is_kept() -> None:
 def test_nothing_outlives_the_backward_pass() -> None:
     net, x = network(), torch.randn(4, 3, 16, 16)
     loss = net(x).sum()
-    images = [weakref.ref(entry) for _, known in links._known.values() for entry in known.ys]
+    images = [weakref.ref(entry) for known in links._known._entries.values() for entry in known.value.ys]
     loss.backward()
     gc.collect()
     assert all(image() is None for image in images)

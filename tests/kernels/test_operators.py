@@ -83,6 +83,12 @@ def test_fake_tensors_and_subclasses_go_to_the_operator(monkeypatch):
     assert len(called) == 1
 
 
+def test_a_profiler_sees_the_operator():
+    with torch.profiler.profile() as profile:
+        scaled(torch.ones(2), 2.0)
+    assert "ssvi_test::scaled" in {event.key for event in profile.key_averages()}
+
+
 @pytest.mark.filterwarnings("ignore:.*torch.jit:DeprecationWarning")
 def test_a_trace_has_the_operator():
     assert "ssvi_test::scaled" in str(torch.jit.trace(lambda x: scaled(x, 2.0), torch.ones(2)).graph)

@@ -13,6 +13,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd import profiler
 
 _PLAIN = (Tensor, nn.Parameter)
 
@@ -69,8 +70,10 @@ def operator(name: str, changes: tuple[str, ...] = ()) -> Callable[[Callable[...
 
 
 def _is_watched(arguments: tuple[Any, ...]) -> bool:
-    """Whether somebody wants to see operators: a compiler, a tracer, a dispatch mode, or a subclass of Tensor."""
+    """Whether somebody looks at operators: a compiler, a tracer, a profiler, a dispatch mode, or a subclass of Tensor."""
     if torch.compiler.is_compiling() or torch._C._is_tracing() or torch._C._len_torch_dispatch_stack() > 0:
+        return True
+    if profiler._is_profiler_enabled:
         return True
     return any(isinstance(value, Tensor) and _is_special(value) for value in arguments)
 
