@@ -10,7 +10,7 @@ from pathlib import Path
 from markupsafe import Markup
 
 from ssvi.plotting import Cell, HasHTML, Table, element
-from ssvi.report.pieces import Cards, Section, Sentence, Titled
+from ssvi.report.pieces import Cards, Details, Section, Sentence, Titled
 from ssvi.report.sections import render_plain
 from ssvi.reproduction.items import Item
 from ssvi.reproduction.scales import Scale
@@ -73,7 +73,8 @@ def not_repeated(results: Results) -> Table | None:
 def html(results: Results, conditions: Conditions) -> str:
     """The page."""
     missed = not_repeated(results)
-    intro: list[HasHTML] = [Sentence(conditions.words), overview(results), *([missed] if missed else [])]
+    intro: list[HasHTML] = [Sentence(conditions.words), overview(results)]
+    intro += [Details(f"what was not repeated, and why ({len(missed.rows)})", missed)] if missed else []
     sections = [_section(item, shown, conditions) for item, shown in results]
     return render_plain(TITLE, intro, sections, time.strftime("%Y-%m-%d %H:%M"))
 

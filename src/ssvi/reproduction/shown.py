@@ -55,11 +55,11 @@ ECE = _metric("ece", "ECE (Guo)", False)
 
 
 def spread_cell(row: Row | None, value: Callable[[EvaluatedRun], float | None], form: Callable[[float], str]) -> Cell:
-    """Mean ± standard deviation over the seeds; "-" where no run has it."""
+    """Mean ± standard deviation over the seeds, if they differ; "-" where no run has it."""
     over = row.spread(value) if row else None
     if over is None:
         return Cell("-")
-    return Cell(form(over.mean) if over.std is None else f"{form(over.mean)} ± {form(over.std)}")
+    return Cell(form(over.mean) if not over.std else f"{form(over.mean)} ± {form(over.std)}")
 
 
 def metric_cell(row: Row | None, metric: Metric) -> Cell:
@@ -87,7 +87,7 @@ def side_cell(values: Sequence[float], form: Callable[[float], str]) -> Cell:
     if not values:
         return Cell("-")
     side = Side("", tuple(values))
-    return Cell(form(side.mean) if side.std is None else f"{form(side.mean)} ± {form(side.std)}")
+    return Cell(form(side.mean) if not side.std else f"{form(side.mean)} ± {form(side.std)}")
 
 
 def sparse_name(row: Row) -> str:
