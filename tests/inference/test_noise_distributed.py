@@ -7,9 +7,12 @@ import sys
 from functools import cache
 from pathlib import Path
 
+import pytest
 import torch
 from scipy.stats import ks_2samp
 from torch import Tensor
+
+pytestmark = pytest.mark.slow  # 20 seconds of two processes
 
 PROGRAM = Path(__file__).parents[1] / "helpers" / "noise_in_two_processes.py"
 FALSE_ALARMS = 1e-4
