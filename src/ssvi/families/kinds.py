@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from abc import ABC
 from dataclasses import dataclass
 
 import torch
@@ -48,8 +49,19 @@ class Gaussian(Family):
         return gaussian.excess(r.double())
 
 
+class NotGaussian(Family, ABC):
+    """A family whose sums are of no family: local reparameterisation is an approximation, which the user asks for."""
+
+    moment_matched: bool
+
+    @property
+    def is_local(self) -> bool:
+        """As the user says; by default there is one theta for each call."""
+        return self.moment_matched
+
+
 @dataclass(frozen=True)
-class Laplace(Family):
+class Laplace(NotGaussian):
     """p(z) = exp(-|z| / b) / (2 b), with b = 1 / sqrt(2) for a variance of 1.
 
     Args:
@@ -66,11 +78,6 @@ class Laplace(Family):
         """(log(pi) - 1) / 2 = 0.0724, since h(z) = 1 + log(2 b)."""
         return 0.5 * (math.log(math.pi) - 1.0)
 
-    @property
-    def is_local(self) -> bool:
-        """As the user says; by default there is one theta for each call."""
-        return self.moment_matched
-
     def noise(
         self, count: int, *, dtype: torch.dtype, device: torch.device, generator: torch.Generator | None = None
     ) -> Tensor:
@@ -85,7 +92,7 @@ class Laplace(Family):
 
 
 @dataclass(frozen=True)
-class StudentT(Family):
+class StudentT(NotGaussian):
     """z = sqrt((nu - 2) / nu) T, where T is Student's t with nu degrees of freedom.
 
     Args:
@@ -117,11 +124,6 @@ class StudentT(Family):
     def negentropy(self) -> float:
         """h(N(0, 1)) - h(T) - log scale; about 3 / (4 nu^2) for large nu, where rounding could make it negative."""
         return max(0.0, GAUSSIAN_ENTROPY - student_t.entropy(self.nu) - math.log(self.scale))
-
-    @property
-    def is_local(self) -> bool:
-        """As the user says; by default there is one theta for each call."""
-        return self.moment_matched
 
     def noise(
         self, count: int, *, dtype: torch.dtype, device: torch.device, generator: torch.Generator | None = None
