@@ -11,8 +11,8 @@ from command_line import run_command
 from grids import trained
 
 from ssvi import comparison
-from ssvi.cli import cli, reproduce, reproduction_list
-from ssvi.comparison import Outcome, Variation, evaluate_runs
+from ssvi.cli import cli, many_runs, reproduce, reproduction_list
+from ssvi.comparison import LocalProcesses, Outcome, Variation, evaluate_runs
 from ssvi.reproduction import durations
 from ssvi.reproduction.durations import Units
 from ssvi.reproduction.grids import Grid, planned
@@ -67,6 +67,21 @@ def test_an_item_is_trained_evaluated_and_put_on_a_page(tmp_path, tiny):
     assert all(f"(figures/{name})" in text for name in figures)
     table = run_command(*words[:-5], "--out", tmp_path / "out")
     assert "fresh (Figure 3, right)" in table
+
+
+def test_other_images_are_tasks_of_their_own_until_their_results_are_there(tmp_path, monkeypatch):
+    """One process does what is missing; a run that is not trained, and a folder that is read-only, are left alone."""
+    run, read_only, untrained = planned(Grid(TINY, ("ssvi",), (0.1,)), (0, 1, 2), tmp_path)
+    for each in (run, read_only):
+        trained(each)
+    monkeypatch.setattr(many_runs.os, "access", lambda path, _: path != read_only.path)
+    scale = replace(MINUTES, ood={"tiny": ("noise",)}, corrupted=3)
+    runs = {ITEMS[name]: {TINY: [run, read_only, untrained]} for name in ("table-1", "ood", "corrupt")}
+    ood, corrupt = reproduce._shifts(runs, scale, 2)
+    assert ood == (("ood", "--samples", "2", "--data", "noise"), [run])
+    assert corrupt == (("corrupt", "--samples", "2", "--images", "3"), [run])
+    many_runs.do_evaluations([run], ood[0], 1, tmp_path, LocalProcesses())
+    assert [missing for _, missing in reproduce._shifts(runs, scale, 2)] == [[], [run]]
 
 
 def test_without_items_they_are_listed_with_what_they_take(tmp_path, tiny, measured):

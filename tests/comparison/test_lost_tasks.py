@@ -119,7 +119,7 @@ def test_evaluations_are_tasks_too_and_a_lost_one_is_started_again(tmp_path):
     lost, broken, good = runs = planned(tmp_path, "ssvi", "vi", "rigl")
     home = FakeHome({lost.name: [(0, KILLED), (0, 0)], broken.name: [(0, 1)]})
     with EvaluationBar(runs) as bar:
-        outcome = comparison.evaluate_missing(runs, 5, 2, None, bar, home)
+        outcome = comparison.evaluate_missing(runs, ("evaluate", "--samples", "5"), 2, None, bar, home)
     assert sorted(home.evaluated) == sorted([lost.name, lost.name, broken.name, good.name])
     assert outcome == Outcome({broken.name: "the evaluation ended with exit code 1"})
 

@@ -55,7 +55,7 @@ class FakeHome:
             (run.path / "model.safetensors").touch()
         return self._job(code)
 
-    def evaluate(self, run: PlannedRun, samples: int, data_dir: Path | None) -> FakeJob:
+    def evaluate(self, run: PlannedRun, words: Sequence[str], data_dir: Path | None) -> FakeJob:
         self.evaluated.append(run.name)
         plan = self.plans.get(run.name)
         return self._job(plan.pop(0)[1] if plan else 0)

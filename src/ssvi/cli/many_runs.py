@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stdout
 from dataclasses import replace
 from pathlib import Path
@@ -152,9 +152,20 @@ def evaluate_missing(runs: Sequence[PlannedRun], samples: int, jobs: int, data_d
 
     What cannot be stored, in a folder that is read-only, is left to those who read the results.
     """
-    finished = [run for run in runs if run.folder.finished and os.access(run.path, os.W_OK)]
-    missing = [run for run in finished if not is_evaluated(run, samples)]
-    with quiet_stdout(), EvaluationBar(missing) as bars:
-        outcome = comparison.evaluate_missing(missing, samples, jobs, data_dir, bars, home)
+    missing = [run for run in writable(runs) if not is_evaluated(run, samples)]
+    do_evaluations(missing, ("evaluate", "--samples", str(samples)), jobs, data_dir, home)
+
+
+def writable(runs: Iterable[PlannedRun]) -> list[PlannedRun]:
+    """The finished runs whose folders take results."""
+    return [run for run in runs if run.folder.finished and os.access(run.path, os.W_OK)]
+
+
+def do_evaluations(
+    runs: Sequence[PlannedRun], words: Sequence[str], jobs: int, data_dir: Path | None, home: Home
+) -> None:
+    """Evaluate the runs by a command and its flags, with a progress bar; after a signal the command ends here."""
+    with quiet_stdout(), EvaluationBar(runs) as bars:
+        outcome = comparison.evaluate_missing(runs, words, jobs, data_dir, bars, home)
     if outcome.interrupted:
         raise Interrupted(outcome.interrupted, "all runs are trained; the same command goes on with their evaluation")

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
 from ssvi.cli.completion import Completer
 from ssvi.cli.many_runs import (
+    do_evaluations,
     engine_options,
     evaluate_missing,
     home_of,
@@ -19,23 +19,30 @@ from ssvi.cli.many_runs import (
     local_folder,
     samples_option,
     train_missing,
+    writable,
 )
 from ssvi.cli.options import data_dir_option, json_option, values_of
 from ssvi.cli.progress import bar
 from ssvi.cli.reproduction_list import show_list
-from ssvi.cli.tables import grid, show
+from ssvi.cli.reproduction_tables import show_results
 from ssvi.comparison import PlannedRun
 from ssvi.data import DataError
-from ssvi.plotting import Table
+from ssvi.evaluation import FinishedRun
 from ssvi.reproduction import markdown, page
 from ssvi.reproduction.grids import by_setup, each_once
 from ssvi.reproduction.items import ITEMS, Item
 from ssvi.reproduction.results import gather
 from ssvi.reproduction.scales import SCALES, Scale
 from ssvi.reproduction.setups import Setup
-from ssvi.reproduction.shifts import evaluate_missing_corruption, evaluate_missing_ood
+from ssvi.reproduction.shifts import (
+    corruption_result,
+    corruption_words,
+    evaluate_missing_corruption,
+    evaluate_missing_ood,
+    missing_ood,
+    ood_words,
+)
 from ssvi.reproduction.shown import Shown
-from ssvi.training.records import to_plain
 
 ALL = "all"
 SEEDS = "0,1,2"
@@ -80,12 +87,30 @@ def reproduce_command(
     every = each_once(run for own in runs.values() for of_setup in own.values() for run in of_setup)
     failures = train_missing(every, BASE, jobs, data_dir, home)
     evaluate_missing(every, samples, jobs, data_dir, home)
+    for words, missing in _shifts(runs, size, samples):
+        do_evaluations(missing, words, jobs, data_dir, home)
     home.close()
     conditions = page.Conditions.now(_command(items, scale, seeds, samples), size, chosen, samples)
     results = [(item, _show(item, own, failures, size, samples, data_dir)) for item, own in runs.items()]
-    _print(results, conditions, as_json)
+    show_results(results, conditions, as_json)
     _write(results, conditions, folder / "reproduction.html", write)
     _exit_if_failed(failures, folder)
+
+
+def _shifts(
+    runs: Mapping[Item, Runs], scale: Scale, samples: int
+) -> Iterator[tuple[tuple[str, ...], list[PlannedRun]]]:
+    """Commands for what items need beyond the test images, each with the runs that have no such result."""
+    for item, own in runs.items():
+        for setup, each in own.items():
+            finished = [(run, FinishedRun(run.path)) for run in writable(each)]
+            if item.needs_ood:
+                names = scale.ood[setup.name]
+                yield ood_words(names, samples), [run for run, it in finished if missing_ood(it, names, samples)]
+            if item.needs_corruption:
+                images = scale.corrupted
+                without = [run for run, it in finished if corruption_result(it, images, samples) is None]
+                yield corruption_words(images, samples), without
 
 
 def _chosen(items: tuple[str, ...]) -> list[Item]:
@@ -106,7 +131,7 @@ def _command(items: tuple[str, ...], scale: str, seeds: str, samples: int) -> st
 def _show(
     item: Item, runs: Runs, failures: Mapping[str, str], scale: Scale, samples: int, data_dir: Path | None
 ) -> Shown:
-    """The results of an item; evaluations beyond the test images are made up for."""
+    """The results of an item. What could not be stored, in a folder that is read-only, is evaluated again."""
     results = gather(runs, failures, samples, data_dir, bar)
     for each in results:
         try:
@@ -117,36 +142,6 @@ def _show(
         except DataError as error:  # the verdict will say that there is nothing to compare
             click.echo(f"{item.name}: {error}", err=True)
     return item.show(results, scale)
-
-
-def _print(results: page.Results, conditions: page.Conditions, as_json: bool) -> None:
-    def tables() -> Any:
-        for item, shown in results:
-            yield from (_grid(f"{item.name}: {each.title}", each.table) for each in shown.tables)
-        yield from (_verdicts(item, shown) for item, shown in results)
-
-    plain = [{"item": item.name, "claim": item.claim, **_plain(shown)} for item, shown in results]
-    show({"command": conditions.command, "conditions": conditions.words, "items": plain}, as_json, tables)
-
-
-def _plain(shown: Shown) -> dict[str, Any]:
-    tables = [
-        {
-            "title": each.title,
-            "rows": [dict(zip(each.table.head, (c.markdown() for c in row), strict=True)) for row in each.table.rows],
-        }
-        for each in shown.tables
-    ]
-    return {"verdicts": [to_plain(verdict) for verdict in shown.verdicts], "tables": tables, "notes": list(shown.notes)}
-
-
-def _grid(title: str, table: Table) -> Any:
-    return grid(title, list(table.head), [[cell.markdown() for cell in row] for row in table.rows])
-
-
-def _verdicts(item: Item, shown: Shown) -> Any:
-    rows = [(verdict.claim, verdict.outcome, verdict.why) for verdict in shown.verdicts]
-    return grid(f"{item.name} ({item.where}): {item.claim}", ("claim", "verdict", "why"), rows)
 
 
 def _write(results: page.Results, conditions: page.Conditions, html: Path, write: Path | None) -> None:

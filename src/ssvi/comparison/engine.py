@@ -54,14 +54,14 @@ def train_missing(
 
 
 def evaluate_missing(
-    runs: Sequence[PlannedRun], samples: int, jobs: int, data_dir: Path | None, bars: Display, home: Home
+    runs: Sequence[PlannedRun], words: Sequence[str], jobs: int, data_dir: Path | None, bars: Display, home: Home
 ) -> Outcome:
-    """Evaluate finished runs, `jobs` at a time; signals act as in training."""
+    """Evaluate finished runs by a command and its flags, `jobs` at a time; signals act as in training."""
 
     def why_failed(run: PlannedRun, code: int) -> str:
         return f"the evaluation ended with exit code {code}" if code else ""
 
-    return _Work(runs, lambda run: home.evaluate(run, samples, data_dir), why_failed, bars).do(jobs)
+    return _Work(runs, lambda run: home.evaluate(run, words, data_dir), why_failed, bars).do(jobs)
 
 
 class Losses:

@@ -1,12 +1,13 @@
 """Where runs train: a home starts a task of a run as a job, and a job is asked how it is. The engine knows no more.
 
-A run has two tasks: it is trained, and its network is evaluated on the test images. Both leave their results in its folder.
+A run is trained, and its network is evaluated, on the test images and on others. Every task leaves its result in its folder.
 """
 
 from __future__ import annotations
 
 import math
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -28,8 +29,8 @@ class Home(Protocol):
     def start(self, run: PlannedRun, recipe: str, data_dir: Path | None) -> Job:
         """Start or continue the run; `FolderLockedError` if somebody else trains in its folder."""
 
-    def evaluate(self, run: PlannedRun, samples: int, data_dir: Path | None) -> Job:
-        """Evaluate the finished run, which leaves evaluation.json in its folder."""
+    def evaluate(self, run: PlannedRun, words: Sequence[str], data_dir: Path | None) -> Job:
+        """Evaluate the finished run by a command and its flags, which leaves a result in its folder."""
 
     def close(self) -> None:
         """There are no more tasks."""
@@ -63,9 +64,9 @@ class LocalProcesses:
         """Start or continue the run in a process of its own."""
         return started(run, lambda: start_process(run, recipe, data_dir))
 
-    def evaluate(self, run: PlannedRun, samples: int, data_dir: Path | None) -> Job:
+    def evaluate(self, run: PlannedRun, words: Sequence[str], data_dir: Path | None) -> Job:
         """Evaluate the run in a process of its own."""
-        return started(run, lambda: start_evaluation(run, samples, data_dir))
+        return started(run, lambda: start_evaluation(run, words, data_dir))
 
     def close(self) -> None:
         """Nothing is to be done."""

@@ -10,6 +10,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
 
@@ -41,13 +42,12 @@ def start_process(run: PlannedRun, recipe: str, data_dir: Path | None) -> Proces
         )
 
 
-def start_evaluation(run: PlannedRun, samples: int, data_dir: Path | None) -> Process:
-    """Evaluate the finished run in a process of its own."""
-    words = ["evaluate", str(run.path), "--samples", str(samples), "--json", *_data_dir_flag(data_dir)]
+def start_evaluation(run: PlannedRun, words: Sequence[str], data_dir: Path | None) -> Process:
+    """Evaluate the finished run in a process of its own, by a command and its flags: ("ood", "--data", "svhn")."""
+    name, *flags = words
+    command = [*PROGRAM, name, str(run.path), *flags, "--json", *_data_dir_flag(data_dir)]
     with open(run.path / "evaluation.log", "ab") as log:
-        return subprocess.Popen(
-            [*PROGRAM, *words], stdin=_tether(), stdout=subprocess.DEVNULL, stderr=log, start_new_session=True
-        )
+        return subprocess.Popen(command, stdin=_tether(), stdout=subprocess.DEVNULL, stderr=log, start_new_session=True)
 
 
 @cache

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import signal
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -107,10 +107,10 @@ class RayCluster:
         result = worker.train.remote(_whole(run), _whole_recipe(recipe), _whole_path(data_dir))
         return self._job(run, RayJob(self._ray, worker, begun, result, run.path / "stderr.log"))
 
-    def evaluate(self, run: PlannedRun, samples: int, data_dir: Path | None) -> Job:
+    def evaluate(self, run: PlannedRun, words: Sequence[str], data_dir: Path | None) -> Job:
         """Evaluate the finished run as soon as a node has room for it."""
         worker, begun = self._new_worker()
-        result = worker.evaluate.remote(_whole(run), samples, _whole_path(data_dir))
+        result = worker.evaluate.remote(_whole(run), tuple(words), _whole_path(data_dir))
         return self._job(run, RayJob(self._ray, worker, begun, result, run.path / "evaluation.log"))
 
     def close(self) -> None:

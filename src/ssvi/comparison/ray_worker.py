@@ -9,7 +9,7 @@ from __future__ import annotations
 import platform
 import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from ssvi.comparison.grid import PlannedRun
@@ -41,9 +41,9 @@ class Worker:
         """Start or continue the run, and wait for its end. The exit code."""
         return self._do(run, lambda here: start_process(here, recipe, data_dir))
 
-    def evaluate(self, run: PlannedRun, samples: int, data_dir: Path | None) -> int:
+    def evaluate(self, run: PlannedRun, words: Sequence[str], data_dir: Path | None) -> int:
         """Evaluate the run. The exit code."""
-        return self._do(run, lambda here: start_evaluation(here, samples, data_dir))
+        return self._do(run, lambda here: start_evaluation(here, words, data_dir))
 
     def stop(self) -> None:
         """Let the task save its state and end."""

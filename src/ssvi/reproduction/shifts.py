@@ -33,13 +33,28 @@ def _fits(run: FinishedRun, result: OODResult | CorruptionResult, samples: int) 
     return result.seed == 0 and (result.samples == samples or not is_random(run.net))
 
 
+def missing_ood(run: FinishedRun, names: Sequence[str], samples: int) -> tuple[str, ...]:
+    """The data sets on which the run has no result."""
+    return tuple(name for name in names if ood_result(run, name, samples) is None)
+
+
+def ood_words(names: Sequence[str], samples: int) -> tuple[str, ...]:
+    """The command that evaluates on other data sets, and its flags."""
+    return "ood", "--samples", str(samples), *(word for name in names for word in ("--data", name))
+
+
+def corruption_words(images: int | None, samples: int) -> tuple[str, ...]:
+    """The command that evaluates under the 15 corruptions, and its flags."""
+    return "corrupt", "--samples", str(samples), *(() if images is None else ("--images", str(images)))
+
+
 def evaluate_missing_ood(
     paths: Iterable[Path], names: Sequence[str], samples: int, data_dir: Path | None, track: Track = quiet
 ) -> None:
     """Evaluate the finished runs on the data sets for which they have no result."""
     for path in paths:
         run = FinishedRun(path, data_dir)
-        absent = tuple(name for name in names if ood_result(run, name, samples) is None)
+        absent = missing_ood(run, names, samples)
         for name, result in evaluate_ood(run, absent, samples, 0, track).items() if absent else ():
             run.write(file_name(name), result)
 
