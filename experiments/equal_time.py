@@ -3,6 +3,7 @@
     python experiments/equal_time.py measure --out FOLDER      # on an idle machine; elsewhere `count` counts FLOPs
     python experiments/equal_time.py train --out FOLDER
     python experiments/equal_time.py table --out FOLDER --write docs/results.md
+    python experiments/equal_time.py validate --out FOLDER     # to choose between entrants: test images are not looked at
     python experiments/equal_time.py curve --out FOLDER --write docs/results.md
 
 The README in this folder tells how time is measured, and which commands make the tables of docs/results.md.
@@ -17,7 +18,7 @@ from pathlib import Path
 import click
 
 from command_group import Commands
-from equal import curves, page, tables
+from equal import curves, page, tables, validation
 from equal.counting import count
 from equal.entrants import DEFAULT, parse_entrants
 from equal.measuring import measure
@@ -29,6 +30,7 @@ from ssvi.cli.progress import bar
 from ssvi.cli.tables import grid, show
 from ssvi.signals import exit_code
 from ssvi.training.records import to_plain
+from ssvi.training.run_folder import RunError
 
 BUSY = 0.5
 """With more processes than this that want to run, the machine is not idle."""
@@ -138,6 +140,18 @@ def table_command(
     show(tables.to_json(measurement, results), as_json, lambda: [grid(*made)])
     if write is not None:
         page.write_table(write, out.name, measurement, samples, made)
+
+
+@main.command("validate")
+@out_option
+@data_dir_option
+@json_option
+def validate_command(out: Path, data_dir: Path | None, as_json: bool) -> None:
+    """Evaluate the finished runs on their validation images, to choose between entrants: NLL against that of the first."""
+    found = validation.validate(read_measurement(out), out, data_dir, bar)
+    if not found:
+        raise RunError(f"{out} has no finished run: train with `equal_time.py train --out {out}`")
+    show(to_plain(found), as_json, lambda: [grid(*validation.table(found))])
 
 
 @main.command("curve")

@@ -9,6 +9,7 @@ import pytest
 import torch
 from click.testing import CliRunner
 
+from ssvi.comparison import Trial
 from ssvi.training.machine import Machine
 from ssvi.training.recipe import RecipeError
 from ssvi.training.run import finish
@@ -176,6 +177,41 @@ def test_the_table_of_two_finished_runs(trained, tmp_path):
     assert rows[1][1] == f"{accuracy:.2%}"
     assert [row[4:6] for row in rows[:3]] == [["2", "4.0"], ["4", "4.0"], ["-", "-"]]
     assert rows[3][4] == "- (one takes 8.0 min: longer than the time)"
+
+
+def test_entrants_are_chosen_on_validation_images(trained):
+    result = run("validate", "--out", str(trained), "--json")
+    assert result.exit_code == 0, result.output
+    ours, plain = json.loads(result.stdout)
+    kept = json.loads((trained / "deterministic-w16-seed0" / "validation.json").read_text())
+    assert plain["trials"]["0"]["nll"] == kept["nll"]
+    assert not (trained / "ssvi-w8-seed0" / "evaluation.json").exists(), "test images have no influence"
+    [row] = [line for line in run("validate", "--out", str(trained)).stdout.splitlines() if "deterministic" in line]
+    assert f"{kept['nll'] - ours['trials']['0']['nll']:+.4f}" in row
+
+
+def test_nothing_is_chosen_before_a_run_is_finished(recipe, tmp_path):
+    from equal.speed import write_measurement
+
+    write_measurement(tmp_path, measured(recipe, ssvi_8=1.0))
+    result = run("validate", "--out", str(tmp_path))
+    assert result.exit_code == 1
+    assert "no finished run: train with" in result.output
+
+
+def test_differences_from_the_first_entrant_are_paired_by_seed():
+    from equal.entrants import Entrant
+    from equal.speed import Speed
+    from equal.validation import Validated, table
+
+    def validated(width: int, **nlls: float) -> Validated:
+        trials = {int(seed[1:]): Trial("ssvi", 0, {}, 0.95, nll, 0.5, 100) for seed, nll in nlls.items()}
+        return Validated(Speed(Entrant("ssvi", width), 8, 1.0), 2, trials)
+
+    first, second = validated(8, s0=1.0, s1=2.0), validated(16, s0=0.9, s1=2.1, s2=5.0)
+    assert second.differences(first) == pytest.approx([-0.1, 0.1])
+    assert table([first, second]).rows[0][3] == "-"
+    assert table([first, second]).rows[1][3] == "+0.0000 ± 0.1000"
 
 
 def test_the_curve_has_the_accuracies_of_the_log_at_the_measured_minutes(trained, tmp_path):
