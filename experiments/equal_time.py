@@ -22,7 +22,7 @@ from equal import curves, page, tables, validation
 from equal.counting import count
 from equal.entrants import DEFAULT, parse_entrants
 from equal.measuring import measure
-from equal.plan import epochs_within, plan, refuse_new_speeds, refuse_other_epochs
+from equal.plan import epochs_within, of_entrants, plan, refuse_new_speeds, refuse_other_epochs
 from equal.speed import read_measurement, write_measurement
 from ssvi import comparison
 from ssvi.cli.options import data_dir_option, values_of
@@ -97,21 +97,25 @@ def count_command(out: Path, recipe: str, entrants: str, data_dir: Path | None, 
     help="not --epochs, but the epochs of the reference that come nearest to this",
 )
 @click.option("--seeds", default="0,1,2", show_default=True, metavar="A,B,...", help="train everything for each seed")
+@click.option("--only", default="", metavar="NAME,...", help="entrants, such as ssvi-w32,rigl-w32 [all]")
 @click.option("--jobs", type=positive, default=1, show_default=True, help="runs that train at the same time")
 @click.option("--threads", type=positive, help="of each run [those of the measurement; 1 with several jobs]")
 @data_dir_option
 def train_command(
-    out: Path, epochs: int, minutes: float | None, seeds: str, jobs: int, threads: int | None, data_dir: Path | None
-) -> None:
+    out: Path, epochs: int, minutes: float | None, seeds: str, only: str, jobs: int, threads: int | None,
+    data_dir: Path | None,
+) -> None:  # fmt: skip
     """Train the runs that are missing, in FOLDER/METHOD-wWIDTH-seedN. After Ctrl-C, give the same command again."""
     measurement = read_measurement(out)
     if minutes is not None:
         measurement.require_time("--minutes")
         epochs = epochs_within(60 * minutes, measurement.reference.seconds_per_epoch)
     chosen = values_of("--seeds", seeds, int, "whole numbers such as 0,1,2")
-    runs = plan(measurement, epochs, chosen, threads or (1 if jobs > 1 else measurement.machine.threads), out)
-    comparison.refuse_changes(runs)
-    refuse_other_epochs(runs, measurement, out)
+    threads = threads or (1 if jobs > 1 else measurement.machine.threads)
+    every = plan(measurement, epochs, chosen, threads, out)
+    comparison.refuse_changes(every)
+    refuse_other_epochs(every, measurement, out)
+    runs = of_entrants(only, every)
     with comparison.Bars(runs) as bars:
         outcome = comparison.train_missing(runs, measurement.recipe, jobs, data_dir, bars)
     for name, why in outcome.failures.items():

@@ -9,6 +9,7 @@ from pathlib import Path
 from equal.entrants import Entrant
 from equal.speed import FILE, Measurement, Speed
 from ssvi.comparison import PlannedRun
+from ssvi.training.recipe import RecipeError
 from ssvi.training.run_folder import RunError, RunFolder
 
 
@@ -46,6 +47,15 @@ def _planned(entrant: Entrant, base: str, epochs: int, seed: int, threads: int, 
     recipe = entrant.recipe(base, epochs=epochs, seed=seed, threads=threads)
     density = recipe.values["density"] if entrant.aims_at_density else None
     return PlannedRun(recipe, out / f"{entrant.name}-seed{seed}", density)
+
+
+def of_entrants(names: str, runs: Sequence[PlannedRun]) -> list[PlannedRun]:
+    """The runs of the entrants in a list "NAME,...", or all; an error if there is no such entrant."""
+    wanted = {name.strip() for name in names.split(",") if name.strip()}
+    known = {run.name.rpartition("-seed")[0] for run in runs}
+    if unknown := sorted(wanted - known):
+        raise RecipeError(f"--only {', '.join(unknown)}: take some of {', '.join(sorted(known))}")
+    return [run for run in runs if not wanted or run.name.rpartition("-seed")[0] in wanted]
 
 
 def runs_of(speed: Speed, out: Path) -> list[PlannedRun]:

@@ -236,6 +236,16 @@ def test_only_known_entrants_are_drawn(trained):
     assert "take some of ssvi-w8" in result.output
 
 
+def test_some_entrants_may_be_trained_alone(recipe, tmp_path):
+    from equal.plan import of_entrants, plan
+
+    runs = plan(measured(recipe, ssvi_8=1.0, vi_8=2.0), 2, [0, 1], 1, tmp_path)
+    assert [run.name for run in of_entrants("vi-w8", runs)] == ["vi-w8-seed0", "vi-w8-seed1"]
+    assert of_entrants("", runs) == runs
+    with pytest.raises(RecipeError, match="--only rigl-w8: take some of ssvi-w8, vi-w8"):
+        of_entrants("vi-w8,rigl-w8", runs)
+
+
 def test_train_trains_what_is_missing_and_refuses_other_epochs(recipe, tmp_path):
     from equal.speed import write_measurement
 
