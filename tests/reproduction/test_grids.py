@@ -9,6 +9,7 @@ from ssvi.methods import NAMES
 from ssvi.reproduction.grids import Grid, by_setup, each_once, planned
 from ssvi.reproduction.items import ITEMS
 from ssvi.reproduction.scales import CIFAR, DIGITS, FASHION, PAPER_10, PAPERS_METHOD, SCALES
+from ssvi.reproduction.setups import Setup
 from ssvi.training.recipe_files import load
 
 OUT = Path("out")
@@ -66,11 +67,12 @@ def test_each_run_once_and_setups_apart():
 
 
 def test_changes_and_the_settings_of_authors():
-    mbnn = CIFAR.recipe_of("mbnn").values
+    setup = Setup("short", "cifar10", {"epochs": 6, "members": 2}, by_authors=("mbnn",))
+    mbnn = setup.recipe_of("mbnn").values
     assert (mbnn["lr"], mbnn["temperature"], mbnn["every"]) == (0.5, 2e-5, 10), "what its authors train CIFAR with"
     assert (mbnn["epochs"], mbnn["members"]) == (6, 2)
-    assert CIFAR.recipe_of("rigl").values["epochs"] == 6
-    assert FASHION.recipe_of("rigl").values["examples"] == 6000
+    assert setup.recipe_of("rigl").values["epochs"] == 6
+    assert {each.recipe_of("rigl").values["examples"] for each in (FASHION, CIFAR)} == {6000}
 
 
 def test_the_scale_of_the_paper_has_its_network_epochs_and_recipe():

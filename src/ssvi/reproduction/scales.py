@@ -113,7 +113,7 @@ CIFAR = Setup("cifar10", "reproduce-cifar10")
 """Few images here too, for the same reason: with all of them, the searches and three seeds would take days."""
 HOURS = Scale(
     "hours",
-    "6,000 images of CIFAR-10, ResNet-18 of width 16; HOURS on two cores for all items",
+    "6,000 images of CIFAR-10, ResNet-18 of width 16, 10 epochs; about six hours on two cores for all items",
     {
         "table-1": _table_1(CIFAR),
         "table-2": _table_2(CIFAR, 0.05),
