@@ -41,7 +41,7 @@ inline void apply(const Planes& s, int64_t first, int64_t channels, const Channe
 // input, channel by channel; in evaluation both are null.
 SSVI_API void ssvi_batchnorm_apply(const Planes* planes, const float* x, const Norm* norm, float* y, uint8_t* mask,
                                    Coefficients* link, int64_t threads) {
-    for_blocks(*planes, threads, [&](int64_t first, int64_t channels) {
+    for_blocks(*planes, kLongRun, threads, [&](int64_t first, int64_t channels) {
         Channel of[kMost];
         for (int64_t i = 0; i < channels; i++) {
             static_cast<Affine&>(of[i]) = affine_of(*norm, first + i);
@@ -56,7 +56,7 @@ SSVI_API void ssvi_batchnorm_forward(const Planes* planes, const float* x, const
                                      int64_t threads) {
     const Planes s = *planes;
     const double count = double(s.batch) * double(s.pixels);
-    for_blocks(s, threads, [&](int64_t first, int64_t channels) {
+    for_blocks(s, kShortRun, threads, [&](int64_t first, int64_t channels) {
         Channel of[kMost];
         for_planes(s, first, channels, [&](int64_t c, int64_t at) {
             vec total = {};

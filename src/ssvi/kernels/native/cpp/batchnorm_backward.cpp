@@ -64,7 +64,7 @@ SSVI_API void ssvi_batchnorm_sums(const Planes* planes, const float* grad_y, con
                                   const Norm* norm, Terms* terms, float* grad_residual, float* grad_weight,
                                   float* grad_bias, int64_t threads) {
     const Passed passed{grad_y, x, nullptr, mask, planes->pixels, norm->relu != 0};
-    for_blocks(*planes, threads, [&](int64_t first, int64_t channels) {
+    for_blocks(*planes, kLongRun, threads, [&](int64_t first, int64_t channels) {
         sum_block(*planes, first, channels, *norm, passed, terms, grad_residual, grad_weight, grad_bias);
     });
 }
@@ -74,7 +74,7 @@ SSVI_API void ssvi_batchnorm_backward(const Planes* planes, const float* grad_y,
                                       const Norm* norm, Terms* terms, float* grad_x, float* grad_residual,
                                       float* grad_weight, float* grad_bias, int64_t threads) {
     const Passed passed{grad_y, x, y, nullptr, planes->pixels, norm->relu != 0};
-    for_blocks(*planes, threads, [&](int64_t first, int64_t channels) {
+    for_blocks(*planes, kShortRun, threads, [&](int64_t first, int64_t channels) {
         sum_block(*planes, first, channels, *norm, passed, terms, grad_residual, grad_weight, grad_bias);
         for_planes(*planes, first, channels, [&](int64_t c, int64_t at) {
             const Terms k = terms[c];

@@ -10,7 +10,10 @@ struct Planes {  // mirrored in library.py: x is (batch, channels, pixels), cont
 
 namespace ssvi {
 
-constexpr int64_t kRun = 256, kMost = 64;  // neighbouring channels are taken together until they fill kRun floats
+// Neighbouring channels are taken together until they fill a run of so many floats, and at most kMost of them. What is swept
+// twice takes short runs, of which the nearer caches keep all images; what is swept once takes long ones, which the
+// prefetchers of the hardware follow.
+constexpr int64_t kShortRun = 256, kLongRun = 16384, kMost = 64;
 
 // A sum over planes: float32 over a few, float64 over all.
 struct Sum {
@@ -30,11 +33,12 @@ struct Sum {
     }
 };
 
-// Calls body(first channel, channels) for blocks of neighbouring channels, in parallel.
+// Calls body(first channel, channels) for blocks of neighbouring channels, in parallel: a block for each thread at least.
 template <class Body>
-void for_blocks(const Planes& s, int64_t threads, Body body) {
-    const int64_t block = std::max<int64_t>(1, std::min(kMost, kRun / s.pixels)), blocks = ceil_div(s.channels, block);
-    const int64_t usable = usable_threads(threads);
+void for_blocks(const Planes& s, int64_t run, int64_t threads, Body body) {
+    const int64_t usable = usable_threads(threads), share = ceil_div(s.channels, usable);
+    const int64_t block = std::max<int64_t>(1, std::min({kMost, share, run / s.pixels}));
+    const int64_t blocks = ceil_div(s.channels, block);
 #pragma omp parallel for num_threads(int(usable)) schedule(static) if (usable > 1)
     for (int64_t i = 0; i < blocks; i++) body(i * block, std::min(block, s.channels - i * block));
 }
