@@ -29,6 +29,9 @@ struct Backward {
 
     template <bool Variance>
     void pack(Slabs slabs, int64_t group, int64_t band, Range channels) const;
+    template <class F>
+    void with_input(int64_t group, int64_t channel, int64_t top, F f) const;
+    void fetch(float* to, int64_t group, int64_t channel, Stripe stripe) const;
     template <bool Variance, bool Input>
     void slots(Slabs slabs, Stage stage, Gradients grad, int64_t group, int64_t slot, int64_t count, Stripe stripe) const;
     template <bool Variance, bool Input>
@@ -69,39 +72,60 @@ void Backward::pack(Slabs slabs, int64_t group, int64_t band, Range channels) co
     }
 }
 
+// f(the rows of x from `top` on, as a source of `gather`)
+template <class F>
+void Backward::with_input(int64_t group, int64_t channel, int64_t top, F f) const {
+    const Strided<const float> plane{x.data + group * view.images * x.image + channel * x.channel + top * x.row, x.image,
+                                     view.single_row() && !dx.strided() ? x.channel : x.row, x.column};
+    if (links) f(Linked(*links, plane, channel));
+    else f(plane);
+}
+
+// All phases of x at once, in the order of memory: links are computed once, and a line of memory is read once.
+void Backward::fetch(float* to, int64_t group, int64_t channel, Stripe stripe) const {
+    const int64_t top = stripe.row * shape.stride_h;
+    with_input(group, channel, top, [&](const auto& rows_of) {
+        copy_rows(rows_of, view.valid(group), std::min(stripe.rows * shape.stride_h, shape.height - top), shape.width, to);
+    });
+}
+
 template <bool Variance, bool Input>
 void Backward::slots(Slabs slabs, Stage stage, Gradients grad, int64_t group, int64_t slot, int64_t count,
                      Stripe stripe) const {
-    const int64_t first = group * view.images, n = int64_t(phases.size()), channel = slot / n;
+    const int64_t n = int64_t(phases.size()), channel = slot / n;
     const int64_t stage_rows = count * stripe.rows;
     const Phase& phase = phases[slot % n];
     const int64_t rows = std::min(stage_rows, view.single_row() ? count * phase.rows : phase.rows - stripe.row);
     if (rows <= 0 || phase.cols <= 0) return;  // a phase may be a row or column shorter than the first
     if (rows < stage_rows || phase.cols * view.images < view.row)
         std::memset(stage.x, 0, stage_rows * view.row * sizeof(float));
-    const int64_t top = stripe.row * shape.stride_h + phase.row;
-    const Strided<const float> plane{
-        x.data + first * x.image + channel * x.channel + top * x.row + phase.col * x.column, x.image,
-        view.single_row() ? x.channel : x.row * shape.stride_h, x.column * shape.stride_w};
     const Rows<float> sink{stage.x, view.row / view.images, view.images};
-    if (!Variance && links)
-        gather(Linked(*links, plane, channel), rows, phase.cols, view.images, view.valid(group), sink);
-    else gather(plane, rows, phase.cols, view.images, view.valid(group), sink);
+    const auto fill = [&](const auto& src) { gather(src, rows, phase.cols, view.images, view.valid(group), sink); };
+    if (dx.strided()) {
+        const int64_t held = std::min(stripe.rows * shape.stride_h, shape.height - stripe.row * shape.stride_h);
+        fill(Strided<const float>{stage.input + phase.row * shape.width + phase.col, held * shape.width,
+                                  shape.width * shape.stride_h, shape.stride_w});
+    } else with_input(group, channel, stripe.row, fill);
     for (int64_t c = 0; c < count; c++) {
         const int32_t begin = pattern.col_start[slot + c], end = pattern.col_start[slot + c + 1];
         const Weights w{pattern.col_offset + begin, mu + begin, Variance ? sigma2 + begin : nullptr, end - begin};
-        for_tiles<kTile>(view, stripe.rows, [&](auto r, auto columns, int64_t at) {
-            const int64_t to = c * view.row + at;
-            constexpr int rows = decltype(r)::value, cols = decltype(columns)::value;
-            if constexpr (Variance)
-                tile_backward_draw<rows, cols, Input>(slabs.g + at, slabs.h + at, view.step, view.images, w, stage.x + to,
-                                                      stage.dx + to, view.out, {grad.mu + begin, grad.sigma2 + begin});
-            else
-                tile_backward_fixed<rows, cols, Input>(slabs.g + at, view.step, view.images, w, stage.x + to,
-                                                       stage.dx + to, view.out, grad.mu + begin);
-        });
+        for (int64_t i = 0; i < stripes(stripe.rows, view.tile_rows(kTile)); i++) {
+            const Stripe part = stripe_at(0, stripe.rows, view.tile_rows(kTile), i);
+            const int64_t from = part.row * view.step, down = (c + part.row) * view.row;
+            for_tiles<kTile>(view, part.rows, [&](auto r, auto columns, int64_t at) {
+                const float *g = slabs.g + from + at, *x_rows = stage.x + down + at;
+                constexpr int rows = decltype(r)::value, cols = decltype(columns)::value;
+                if constexpr (Variance)
+                    tile_backward_draw<rows, cols, Input>(g, slabs.h + from + at, view.step, view.images, w, x_rows,
+                                                          stage.dx + down + at, view.out,
+                                                          {grad.mu + begin, grad.sigma2 + begin});
+                else
+                    tile_backward_fixed<rows, cols, Input>(g, view.step, view.images, w, x_rows, stage.dx + down + at,
+                                                           view.out, grad.mu + begin);
+            });
+        }
     }
-    if (Input && dx.strided()) dx.weave(stage, phase, group, rows, stripe);
+    if (Input && dx.strided()) dx.keep(stage, slot % n, group, stripe);
     else if (Input) dx.emit(stage.dx, group, channel, rows, stripe);
 }
 
@@ -112,18 +136,19 @@ template <bool Variance, bool Input>
 void Backward::run(Gradients grad, int64_t buffers, int64_t threads) const {
     const Schedule schedule(view, threads);
     const int64_t slab = aligned(view.slab), slabs = slab + (Variance ? aligned(view.slab / 2 + 1) : 0);
-    const int64_t rows_size = aligned(std::max<int64_t>(kTile, kChannelsAtOnce) * view.row), n = int64_t(phases.size());
+    const int64_t rows_size = aligned(std::max(kStage, kChannelsAtOnce) * view.row), n = int64_t(phases.size());
     const ThreadMemory& memories = scratch;  // of this thread: inside, `scratch` would be another one
-    scratch.reserve(schedule.threads, slabs + 2 * rows_size + 2 * dx.whole());
+    scratch.reserve(schedule.threads, slabs + 2 * rows_size + dx.stage_size() + dx.input_size());
     float* common = memories.of(0);
     std::memset(common, 0, slabs * sizeof(float));
     schedule.run([&](Team team, Range tasks, auto wait) {
         float* memory = memories.of(omp_get_thread_num());
         float *g = team.size > 1 ? common : memory, *rows_of = memory + slabs;
-        const Stage stage{rows_of, rows_of + rows_size, rows_of + 2 * rows_size, rows_of + 2 * rows_size + dx.whole()};
+        float* strided = rows_of + 2 * rows_size;
+        const Stage stage{rows_of, rows_of + rows_size, strided, strided + dx.stage_size()};
         uint16_t* h = reinterpret_cast<uint16_t*>(g + slab);
         if (g != common) std::memset(g, 0, slabs * sizeof(float));
-        std::memset(stage.whole, 0, dx.whole() * sizeof(float));  // phases that no tap reads stay zero
+        std::memset(stage.phases, 0, dx.stage_size() * sizeof(float));  // phases that no tap reads stay zero
         const int64_t own = buffers > 1 ? omp_get_thread_num() * pattern.count : 0;
         const Gradients mine{grad.mu + own, grad.sigma2 + own};
         for (int64_t task = tasks.begin; task < tasks.end; task++) {
@@ -132,14 +157,15 @@ void Backward::run(Gradients grad, int64_t buffers, int64_t threads) const {
             wait();
             const Range units = team.share(ceil_div(shape.in_channels, at_once()));
             const int64_t top = band * view.band, rows = view.band_rows(band);
-            for (int64_t i = 0; i < stripes(rows, view.tile_rows(kTile)); i++) {
-                const Stripe stripe = stripe_at(top, rows, view.tile_rows(kTile), i);
+            for (int64_t i = 0; i < stripes(rows, view.tile_rows(kStage)); i++) {
+                const Stripe stripe = stripe_at(top, rows, view.tile_rows(kStage), i);
                 const int64_t origin = (view.origin + (stripe.row - top) * view.pitch) * view.images;
                 for (int64_t unit = units.begin; unit < units.end; unit++) {
                     const int64_t channel = unit * at_once(), count = std::min(at_once(), shape.in_channels - channel);
+                    if (dx.strided()) fetch(stage.input, group, channel, stripe);
                     for (int64_t p = 0; p < n; p++)
                         slots<Variance, Input>({g + origin, h + origin}, stage, mine, group, channel * n + p, count, stripe);
-                    if (Input && dx.strided()) dx.copy_whole(stage.whole, group, channel, stripe);
+                    if (Input && dx.strided()) dx.weave(stage, group, channel, stripe);
                 }
             }
             wait();
@@ -158,9 +184,10 @@ void backward(const Shape& shape, const Pattern& pattern, const Tensor& x, const
     const int32_t* order = pattern.col_order;
     float* by_column = gradients.reserve(kinds * count * (1 + buffers));
     const Gradients grad{by_column + kinds * count, by_column + (kinds + buffers) * count};
-    const Backward b{shape, view, phases_of(shape), pattern, x, grad_y, links, norm, t, by_column,
+    const std::vector<Phase> phases = phases_of(shape);
+    const Backward b{shape, view, phases, pattern, x, grad_y, links, norm, t, by_column,
                      by_column + count,
-                     {shape, view, dx}};
+                     {shape, view, phases, dx}};
 #pragma omp parallel for num_threads(int(schedule.threads)) if (schedule.threads > 1)
     for (int64_t j = 0; j < count; j++) {
         by_column[j] = mu[order[j]];

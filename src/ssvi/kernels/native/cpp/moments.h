@@ -59,15 +59,25 @@ class Moments {
         for (int64_t i = 0; i < view_.x.tile * view_.images; i++) live[i] = i % view_.images < valid ? 1.0f : 0.0f;
     }
 
+    // The sum of term(i) over vectors, in four chains: a single one would wait for itself.
+    template <class Term>
+    static vec of_vectors(int64_t floats, Term term) {
+        vec sum[4] = {};
+        int64_t i = 0;
+        for (; i + 4 * kLanes <= floats; i += 4 * kLanes)
+            for (int k = 0; k < 4; k++) sum[k] += term(i + k * kLanes);
+        for (; i < floats; i += kLanes) sum[0] += term(i);
+        return (sum[0] + sum[1]) + (sum[2] + sum[3]);
+    }
+
     template <class Live>
     static Moment of(const float* rows, int64_t floats, int64_t values, Live live) {
-        vec sum = {}, squares = {};
-        for (int64_t i = 0; i < floats; i += kLanes) sum += live(load(rows + i), i);
+        const vec sum = of_vectors(floats, [&](int64_t i) { return live(load(rows + i), i); });
         const float mean = sum_lanes(sum, sum).first / float(values);
-        for (int64_t i = 0; i < floats; i += kLanes) {
+        const vec squares = of_vectors(floats, [&](int64_t i) {
             const vec d = live(load(rows + i) - mean, i);
-            squares += d * d;
-        }
+            return d * d;
+        });
         return {double(values), mean, sum_lanes(squares, squares).first};
     }
 

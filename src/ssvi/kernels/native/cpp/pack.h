@@ -171,6 +171,17 @@ void gather(const Source& src, int64_t rows, int64_t cols, int64_t images, int64
     });
 }
 
+// The rows of so many images side by side: [image][row][column]. A vector behind them may be written.
+template <class Source>
+void copy_rows(const Source& src, int64_t images, int64_t rows, int64_t cols, float* to) {
+    for (int64_t i = 0; i < images; i++, to += rows * cols) {
+        if (src.rows_touch(cols))
+            for (int64_t p = 0; p < rows * cols; p += kLanes) store(to + p, src.run(i, p, rows * cols - p));
+        else
+            for (int64_t r = 0; r < rows; r++) src.copy_row(i, r, cols, to + r * cols);
+    }
+}
+
 // The inverse: source(row, column, block) yields the vector that belongs at `dst`, a Strided or what behaves like one.
 template <class Target, class Source>
 void scatter(const Target& dst, int64_t rows, int64_t cols, int64_t images, int64_t valid, const Source& source) {

@@ -1,4 +1,4 @@
-// Values that lie `stride` apart: a run of them is read to, or written from, values side by side.
+// Values that lie `stride` apart: a run of them is read to values side by side, or runs are woven into one.
 #pragma once
 
 #include "simd.h"
@@ -41,29 +41,32 @@ inline void take(const uint16_t* from, int64_t stride, int64_t count, float* to)
     for (int64_t i = 0; i < count; i++) to[i] = widen(from[i * stride]);
 }
 
-// The inverse. The value behind the last one is read and written back.
+// The inverse, where both of two runs are there: the part that fills whole vectors V, as above.
 template <class V>
-inline int64_t spread_pairs(const float* from, int64_t i, int64_t count, float* to) {
+inline int64_t zip_pairs(const float* even, const float* odd, int64_t i, int64_t count, float* to) {
     constexpr int64_t lanes = sizeof(V) / sizeof(float);
     for (; i + lanes <= count; i += lanes) {
-        float* at = to + 2 * i;
-        const V v = load_as<V>(from + i), between = odd_lanes(load_as<V>(at), load_as<V>(at + lanes));
-        const V low = zip_low(v, between), high = zip_high(v, between);
-        std::memcpy(at, &low, sizeof low);
-        std::memcpy(at + lanes, &high, sizeof high);
+        const V a = load_as<V>(even + i), b = load_as<V>(odd + i), low = zip_low(a, b), high = zip_high(a, b);
+        std::memcpy(to + 2 * i, &low, sizeof low);
+        std::memcpy(to + 2 * i + lanes, &high, sizeof high);
     }
     return i;
 }
 
-// to[i * stride] = from[i], in memory of one's own.
-inline void spread(const float* from, int64_t count, int64_t stride, float* to) {
-    int64_t i = 0;
-    if (stride == 2) {
-        i = spread_pairs<vec>(from, i, count, to);
-        i = spread_pairs<halfvec>(from, i, count, to);
-        if constexpr (kLanes > 8) i = spread_pairs<quarter>(from, i, count, to);
+// to[2 i] = even[i], to[2 i + 1] = odd[i], for so many values of both.
+inline void zip(const float* even, const float* odd, int64_t count, float* to) {
+    int64_t i = zip_pairs<vec>(even, odd, 0, count / 2, to);
+    i = zip_pairs<halfvec>(even, odd, i, count / 2, to);
+    if constexpr (kLanes > 8) i = zip_pairs<quarter>(even, odd, i, count / 2, to);
+    for (; 2 * i < count; i++) {
+        to[2 * i] = even[i];
+        if (2 * i + 1 < count) to[2 * i + 1] = odd[i];
     }
-    for (; i < count; i++) to[i * stride] = from[i];
+}
+
+// to[i * stride] = from[i]
+inline void spread(const float* from, int64_t count, int64_t stride, float* to) {
+    for (int64_t i = 0; i < count; i++) to[i * stride] = from[i];
 }
 
 }  // namespace ssvi
