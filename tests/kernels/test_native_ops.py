@@ -59,6 +59,7 @@ CASES = [
     *(Case(kernel=(k, k), padding=(k // 2, k // 2), size=(9, 16)) for k in (1, 2, 3, 5, 7)),
     *(Case(stride=(s, s), size=(11, 16), threads=2) for s in (1, 2, 3)),
     *(Case(kernel=(1, 1), padding=(0, 0), stride=(s, s), size=(8, 8)) for s in (1, 2, 3)),
+    Case(stride=(2, 3), size=(5, 2)),  # narrower than the stride: a phase without columns
     Case(stride=(1, 2), padding=(0, 2), dilation=(2, 1), size=(10, 13)),
     Case(kernel=(2, 3), stride=(3, 1), padding=(3, 0), dilation=(1, 2), size=(7, 9), groups=3, channels=(6, 9)),
     Case(kernel=(1, 1), padding=(2, 2), size=(4, 4)),  # outputs that see nothing but padding

@@ -160,6 +160,7 @@ __attribute__((noinline)) void gather_copied(const Source& src, int64_t rows, in
 // sink(row, column, block, vector, lanes in use) for every vector of `rows` x `cols` pixels of a group's images.
 template <class Source, class Sink>
 void gather(const Source& src, int64_t rows, int64_t cols, int64_t images, int64_t valid, const Sink& sink) {
+    if (rows <= 0 || cols <= 0) return;  // a phase of an image that is narrower than the stride
     with_count(images, [&](auto count) {
         constexpr int n = decltype(count)::value;
         for (int64_t i = 0; i < ceil_div(images, kLanes); i++) {
