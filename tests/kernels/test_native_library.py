@@ -50,7 +50,7 @@ def limited_memory(above: int) -> Iterator[None]:
 def test_no_memory_forward_is_an_error_and_the_next_call_works(count: int, threads) -> None:
     threads(count)
     x, mu, sigma2, index = arguments()
-    near, far = far_apart(1), far_apart(20_000)
+    near, far = far_apart(1), far_apart(10_000)
     expected = native.fixed(x, mu, index, near)
     with limited_memory(300 * MB):
         with pytest.raises(MemoryError, match=r"ssvi_forward: no memory .* smaller batch or fewer threads"):
@@ -65,7 +65,7 @@ def test_no_memory_forward_is_an_error_and_the_next_call_works(count: int, threa
 def test_no_memory_backward_is_an_error_and_the_next_call_works(count: int, threads) -> None:
     threads(count)
     x, mu, _, index = arguments()
-    near, far = far_apart(1), far_apart(20_000)
+    near, far = far_apart(1), far_apart(10_000)
     y, mu = native.fixed(x, mu, index, near), mu.requires_grad_()
     with limited_memory(300 * MB):
         with pytest.raises(MemoryError, match="ssvi_backward"):
