@@ -7,7 +7,8 @@ import torch
 
 from ssvi.bench import profile
 from ssvi.kernels import native
-from ssvi.kernels.native.library import FUNCTIONS, library
+from ssvi.kernels.native.functions import FUNCTIONS
+from ssvi.kernels.native.library import library
 from ssvi.kernels.native.select import top_k
 
 pytestmark = pytest.mark.skipif(not native.available(), reason=str(native.why_not()))

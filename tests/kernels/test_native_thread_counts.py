@@ -24,7 +24,7 @@ def four_threads():
     [(0, 0, 1), (LEAST_WORK, 0, 1), (2 * LEAST_WORK, 0, 2), (0, 8 * 3 * LEAST_WORK, 3), (10**9, 10**9, 4)],
 )
 def test_as_many_as_there_is_work_for(four_threads, numbers, products, count):
-    assert threads_for(numbers, products).value == count
+    assert threads_for(numbers, products) == count
 
 
 @pytest.mark.skipif(not native.available(), reason=str(native.why_not()))
@@ -32,7 +32,7 @@ def test_a_small_layer_runs_in_the_thread_that_calls_and_a_large_one_in_several(
     counts = []
 
     def noted(numbers, products=0):
-        counts.append(threads_for(numbers, products).value)
+        counts.append(threads_for(numbers, products))
         return threads_for(numbers, products)
 
     for module in (passes, batchnorm, ivon):

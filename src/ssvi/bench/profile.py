@@ -19,7 +19,8 @@ from torch.profiler import profile as torch_profile
 from ssvi.bench.ratios import Say
 from ssvi.bench.results import ProfileRow
 from ssvi.bench.steps import EVERY, TrainingStep, training_step
-from ssvi.kernels.native.library import FUNCTIONS, library
+from ssvi.kernels.native.functions import FUNCTIONS
+from ssvi.kernels.native.library import library
 
 CASES = ((64, 128), (16, 128), (16, 16))
 """Width of the ResNet-18 and batch: the last two are where Python weighs more."""

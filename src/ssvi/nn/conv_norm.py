@@ -21,37 +21,36 @@ def conv_norm(
     the norm. In evaluation the norm costs no pass over memory: it is applied to each value before that value is written.
     In training it costs one each way instead of two.
     """
-    if type(conv) is Conv2d and _at_theta(conv, x):  # a subclass may compute something else than theta * x
-        layer = Convolution.of(conv.geometry)
-        if batchnorm.supports_evaluation(norm, x):
-            return _folded(conv, layer, norm, x, residual, relu)
-        padded = conv.padded(x)
-        in_blocks = blocks.serves(conv.geometry.block)  # their own kernel saves more than the sweep of the norm costs
-        if not in_blocks and native.supports(norm, padded, layer):
-            assert conv.posterior.theta is not None
-            of_conv = (conv.posterior.theta, conv.posterior.index, conv.bias, layer)
-            return native.conv_norm(norm, padded, *of_conv, residual=residual, relu=relu)
+    theta = _pinned(conv)
+    if theta is not None:
+        assert isinstance(conv, Conv2d)
+        geometry, index = conv.geometry, conv.posterior.index
+        if kernels.chosen(x, geometry, index.numel()) == "native":
+            layer, padded = Convolution.of(geometry), conv.padded(x)
+            of_conv = (padded, theta, index, conv.bias, layer)
+            if not batchnorm.by_batch(norm) and batchnorm.supports(norm, x):
+                return _folded(norm, of_conv, residual, relu)
+            in_blocks = blocks.serves(geometry.block)  # their own kernel saves more than the sweep of the norm costs
+            if not in_blocks and native.supports(norm, padded, layer):
+                return native.conv_norm(norm, *of_conv, residual=residual, relu=relu)
     return kernels.batch_norm(norm, conv(x), residual=residual, relu=relu)
 
 
-def _at_theta(conv: Conv2d, x: Tensor) -> bool:
-    """Whether the native kernel serves at one theta, and the layer's own output is needed by no hook and no listener."""
-    observed = conv._forward_hooks or conv._forward_pre_hooks or conv.posterior.listener is not None
-    return (
-        not observed
-        and conv.posterior.theta is not None
-        and kernels.chosen(x, conv.geometry, conv.posterior.index.numel()) == "native"
-    )
+def _pinned(conv: nn.Module) -> Tensor | None:
+    """The theta of a convolution, if one is given, and the layer's own output is needed by no hook and no listener."""
+    if (
+        type(conv) is not Conv2d or conv._forward_hooks or conv._forward_pre_hooks
+    ):  # a subclass may compute something else
+        return None
+    posterior = conv.posterior
+    return posterior.theta if posterior.listener is None else None
 
 
 def _folded(
-    conv: Conv2d, layer: Convolution, norm: nn.BatchNorm2d, x: Tensor, residual: Tensor | None, relu: bool
-) -> Tensor:
-    theta, mean, var = conv.posterior.theta, norm.running_mean, norm.running_var
-    assert theta is not None
+    norm: nn.BatchNorm2d, of_conv: tuple[Tensor, Tensor, Tensor, Tensor | None, Convolution],
+    residual: Tensor | None, relu: bool,
+) -> Tensor:  # fmt: skip
+    mean, var = norm.running_mean, norm.running_var
     assert mean is not None
     assert var is not None
-    weights = (theta, conv.posterior.index, conv.bias)
-    return sparse_fixed_norm(
-        conv.padded(x), *weights, layer, residual, norm.weight, norm.bias, mean, var, norm.eps, relu
-    )
+    return sparse_fixed_norm(*of_conv, residual, norm.weight, norm.bias, mean, var, norm.eps, relu)

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from ctypes import byref, c_bool, c_float
+from ctypes import byref
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
 from ssvi.kernels.native import arena, transforms
-from ssvi.kernels.native.library import Norm, Planes, available, library, pointer
+from ssvi.kernels.native.functions import pointer
+from ssvi.kernels.native.library import Norm, Planes, available, library
 from ssvi.kernels.native.operators import operator
 from ssvi.kernels.native.threads import threads_for
 
@@ -27,11 +28,6 @@ def supports(norm: nn.BatchNorm2d, x: Tensor) -> bool:
     served = (by_batch(norm) or not torch.is_grad_enabled()) and not own
     served = served and not transforms.active()
     return served and available() and x.device.type == "cpu" and x.dtype == torch.float32 and x.dim() == 4
-
-
-def supports_evaluation(norm: nn.BatchNorm2d, x: Tensor) -> bool:
-    """Whether a fused operator can serve in evaluation: with given statistics and without gradients."""
-    return supports(norm, x) and not by_batch(norm)
 
 
 def by_batch(norm: nn.BatchNorm2d) -> bool:
@@ -104,7 +100,7 @@ def fused_batch_norm(
     y, mean, var = arena.empty(x.shape), x.new_empty(x.shape[1]), x.new_empty(x.shape[1])
     library().ssvi_batchnorm_forward(
         byref(Planes.of(x)), pointer(x), pointer(residual), pointer(weight), pointer(bias),
-        c_float(eps), c_bool(relu), pointer(y), pointer(mean), pointer(var),
+        eps, relu, pointer(y), pointer(mean), pointer(var),
         threads_for(2 * x.numel()),
     )  # fmt: skip
     return y, mean, var

@@ -6,7 +6,7 @@ The operator trusts nothing: an index that is no union of whole blocks goes the 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ctypes import byref, c_int64
+from ctypes import byref
 from typing import Any
 
 import torch
@@ -15,7 +15,8 @@ from torch import Tensor
 from ssvi.kernels.geometry import Convolution
 from ssvi.kernels.native import transforms
 from ssvi.kernels.native.by_tensor import ByTensor
-from ssvi.kernels.native.library import Strided, library, pointer
+from ssvi.kernels.native.functions import pointer
+from ssvi.kernels.native.library import Strided, library
 from ssvi.kernels.native.operators import operator
 from ssvi.kernels.native.passes import backward, check, forward, out_shape, pattern_of, threads_of
 
@@ -62,8 +63,8 @@ def block_forward(
         theta, bias = theta.contiguous(), None if bias is None else bias.contiguous()
         layer = pattern_of(index, x.shape, conv)
         library().ssvi_block_forward(
-            byref(layer.shape), byref(layer.pattern), byref(Strided.of(x)), pointer(theta), pointer(bias),
-            c_int64(block), pointer(y), threads_of(x, y, index),
+            layer.shape, layer.pattern, byref(Strided.of(x)), pointer(theta), pointer(bias),
+            block, pointer(y), threads_of(x, y, index),
         )  # fmt: skip
     return y
 
@@ -78,8 +79,8 @@ def block_backward(
         return grad_x.zero_(), grad_theta.zero_()
     theta, layer = theta.contiguous(), pattern_of(index, x.shape, conv)
     library().ssvi_block_backward(
-        byref(layer.shape), byref(layer.pattern), byref(Strided.of(x)), byref(Strided.of(grad_y)), pointer(theta),
-        c_int64(block), pointer(grad_x if need_x else None), pointer(grad_theta),
+        layer.shape, layer.pattern, byref(Strided.of(x)), byref(Strided.of(grad_y)), pointer(theta),
+        block, pointer(grad_x if need_x else None), pointer(grad_theta),
         threads_of(x, grad_y, index),
     )  # fmt: skip
     return grad_x, grad_theta

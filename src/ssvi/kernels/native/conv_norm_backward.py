@@ -10,7 +10,8 @@ from torch import Tensor
 
 from ssvi.kernels.geometry import Convolution
 from ssvi.kernels.native import arena, batchnorm
-from ssvi.kernels.native.library import Norm, Planes, library, pointer
+from ssvi.kernels.native.functions import pointer
+from ssvi.kernels.native.library import Norm, Planes, library
 from ssvi.kernels.native.links import Links
 from ssvi.kernels.native.operators import operator
 from ssvi.kernels.native.passes import NormGradient, backward

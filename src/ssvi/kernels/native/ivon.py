@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterable, Sequence
-from ctypes import c_int64, c_uint64
+from ctypes import c_int64
 
 import torch
 from torch import Tensor, nn
@@ -42,7 +42,7 @@ def draw(layers: Sequence[Layer], lambda_: float) -> list[Tensor]:
     """sigma eps of every layer, with the kernel's own noise (Philox), keyed by torch's generator."""
     noises = [torch.empty_like(layer.h) for layer in layers]
     entries = [_entry(layer, lambda_, noise=noise) for layer, noise in zip(layers, noises, strict=True)]
-    library().ssvi_ivon_draw(*_array(entries), c_uint64(int(seed()) % 2**64), _threads(entries))
+    library().ssvi_ivon_draw(*_array(entries), int(seed()) % 2**64, _threads(entries))
     return noises
 
 
@@ -89,9 +89,9 @@ def _entry(
     return IvonLayer(h.numel(), *(None if t is None else t.data_ptr() for t in tensors), lambda_, delta, gain)
 
 
-def _threads(entries: Sequence[IvonLayer]) -> c_int64:
+def _threads(entries: Sequence[IvonLayer]) -> int:
     return threads_for(4 * sum(entry.size for entry in entries))
 
 
-def _array(entries: Sequence[IvonLayer]) -> tuple[ctypes.Array[IvonLayer], c_int64]:
-    return (IvonLayer * len(entries))(*entries), c_int64(len(entries))
+def _array(entries: Sequence[IvonLayer]) -> tuple[ctypes.Array[IvonLayer], int]:
+    return (IvonLayer * len(entries))(*entries), len(entries)

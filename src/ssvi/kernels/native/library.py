@@ -1,4 +1,4 @@
-"""The compiled library: which one fits this CPU, its functions and structures by ctypes, and what a failure means."""
+"""The compiled library: which one fits this CPU, and its structures by ctypes."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import ctypes
 from collections.abc import Sequence
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from ssvi.kernels.geometry import Convolution
+from ssvi.kernels.native.functions import declare
 from ssvi.kernels.native.openmp import share_openmp
 
 # Best first. torch has looked at the CPU already; ATEN_CPU_CAPABILITY overrides it for torch and for us.
@@ -27,36 +27,7 @@ _INSTALL = (
     "install a C++ compiler (for instance `apt install g++`), then `pip install --force-reinstall --no-deps ssvi`"
 )
 
-# ---- the functions and their failures --------------------------------------------------------------------------------
-
-_WITH_STATUS = (
-    *("ssvi_forward", "ssvi_backward", "ssvi_pattern", "ssvi_top_k"),
-    *("ssvi_block_forward", "ssvi_block_backward"),
-)
-_WITHOUT_RESULT = (  # they take no memory
-    *(f"ssvi_batchnorm_{name}" for name in ("apply", "forward", "sums", "backward")),
-    *(f"ssvi_ivon_{name}" for name in ("draw", "curvature", "step")),
-    "ssvi_arena_trim",
-)
-FUNCTIONS = _WITH_STATUS + _WITHOUT_RESULT
-_OUT_OF_MEMORY, _TOO_LARGE = 1, 2  # `Status` of status.h; zero is success
 _INTERFACE = 5  # `ssvi_interface` of pattern.cpp
-
-
-def _raise_failure(status: int, function: Any, _arguments: tuple[Any, ...]) -> None:
-    """The one place where a status of the library becomes an error of Python."""
-    if status == _OUT_OF_MEMORY:
-        raise MemoryError(
-            f"{function.__name__}: no memory for the working copies of the threads; take a smaller batch or fewer "
-            "threads (torch.set_num_threads), or free memory"
-        )
-    if status == _TOO_LARGE:
-        raise OverflowError(
-            f"{function.__name__}: the padded input of this layer has more than 2^31 values; take a smaller image, "
-            'padding or dilation, or the dense kernel: ssvi.kernels.use("dense")'
-        )
-    if status:
-        raise RuntimeError(f"{function.__name__}: failed with status {status}; please report it")
 
 
 def open_library(path: Path) -> ctypes.CDLL:
@@ -69,14 +40,7 @@ def open_library(path: Path) -> ctypes.CDLL:
     interface = getattr(compiled, "ssvi_interface", None)
     if interface is None or interface() != _INTERFACE:
         raise OSError(f"it was built from another version of the source: {_INSTALL}")
-    compiled.ssvi_slots.restype = compiled.ssvi_arena_reach.restype = ctypes.c_int64
-    compiled.ssvi_arena_take.restype = ctypes.c_void_p
-    for name in _WITHOUT_RESULT:
-        getattr(compiled, name).restype = None
-    for name in _WITH_STATUS:
-        function = getattr(compiled, name)
-        function.restype = ctypes.c_int32
-        function.errcheck = _raise_failure
+    declare(compiled)
     return compiled
 
 
@@ -197,8 +161,3 @@ class Norm(ctypes.Structure):
     def of(cls, tensors: Sequence[Tensor | None], eps: float, relu: bool) -> Norm:
         """From contiguous weight, bias, mean, var and residual."""
         return cls(*(None if t is None else t.data_ptr() for t in tensors), eps, relu)
-
-
-def pointer(tensor: Tensor | None) -> ctypes.c_void_p:
-    """The address of a contiguous tensor, or null."""
-    return ctypes.c_void_p(None if tensor is None else tensor.data_ptr())

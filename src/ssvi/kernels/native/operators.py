@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.autograd import profiler
 
 _PLAIN = (Tensor, nn.Parameter)
+_is_batched: Callable[[Tensor], bool] = torch._C._functorch.is_legacy_batchedtensor
 
 
 class Operator:
@@ -60,7 +61,8 @@ def _differentiable(
 
     members = {"forward": staticmethod(forward), "backward": staticmethod(backward)}
     made: Any = type(function.__name__, (torch.autograd.Function,), members)
-    apply: Callable[..., Any] = made.apply
+    # What `Function.apply` calls once it has looked for torch.func, where the native kernels do not serve anyway.
+    apply: Callable[..., Any] = super(torch.autograd.Function, made).apply
     return apply
 
 
@@ -73,11 +75,11 @@ def _is_watched(arguments: tuple[Any, ...]) -> bool:
     """Whether somebody looks at operators: a compiler, a tracer, a profiler, a dispatch mode, or a subclass of Tensor."""
     if torch.compiler.is_compiling() or torch._C._is_tracing() or torch._C._len_torch_dispatch_stack() > 0:
         return True
-    if profiler._is_profiler_enabled:
-        return True
-    return any(isinstance(value, Tensor) and _is_special(value) for value in arguments)
+    return profiler._is_profiler_enabled or any(map(_is_special, arguments))
 
 
-def _is_special(tensor: Tensor) -> bool:
+def _is_special(value: Any) -> bool:
     """A subclass of Tensor, or many tensors in one: `torch.autograd.grad(..., is_grads_batched=True)` gives these."""
-    return type(tensor) not in _PLAIN or torch._C._functorch.is_legacy_batchedtensor(tensor)
+    if type(value) in _PLAIN:
+        return _is_batched(value)
+    return isinstance(value, Tensor)

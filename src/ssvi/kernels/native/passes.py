@@ -5,8 +5,8 @@ The library walks the support by a pattern, which is built once for an index and
 
 from __future__ import annotations
 
-from ctypes import Structure, byref, c_int32, c_int64, c_uint64, c_void_p
-from typing import NamedTuple
+from ctypes import Structure, byref, c_int32, c_void_p
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
@@ -14,7 +14,8 @@ from torch import Tensor
 from ssvi.kernels.geometry import Convolution
 from ssvi.kernels.native import arena
 from ssvi.kernels.native.by_tensor import ByTensor
-from ssvi.kernels.native.library import Norm, Pattern, Shape, Strided, library, pointer
+from ssvi.kernels.native.functions import pointer
+from ssvi.kernels.native.library import Norm, Pattern, Shape, Strided, library
 from ssvi.kernels.native.links import LinkAddresses
 from ssvi.kernels.native.threads import threads_for
 
@@ -43,8 +44,8 @@ def forward(
         mu, (sigma2, bias) = mu.contiguous(), (None if v is None else v.contiguous() for v in (sigma2, bias))
         layer = pattern_of(index, x.shape, conv)
         library().ssvi_forward(
-            byref(layer.shape), byref(layer.pattern), byref(Strided.of(x)), pointer(mu), pointer(sigma2),
-            pointer(bias), None if norm is None else byref(norm), c_uint64(seed), pointer(y), pointer(t),
+            layer.shape, layer.pattern, byref(Strided.of(x)), pointer(mu), pointer(sigma2),
+            pointer(bias), None if norm is None else byref(norm), seed, pointer(y), pointer(t),
             *map(pointer, moments or (None, None)), threads_of(x, y, index),
         )  # fmt: skip
     return y, t
@@ -68,7 +69,7 @@ def backward(
     mu, sigma2 = mu.contiguous(), sigma2 if sigma2 is None else sigma2.contiguous()
     layer = pattern_of(index, x.shape, conv)
     library().ssvi_backward(
-        byref(layer.shape), byref(layer.pattern), byref(Strided.of(x)), None if links is None else byref(links),
+        layer.shape, layer.pattern, byref(Strided.of(x)), None if links is None else byref(links),
         byref(Strided.of(grad_y)), None if norm is None else byref(norm), pointer(t), pointer(mu), pointer(sigma2),
         pointer(grad_x if need_x else None), pointer(grad_mu), pointer(None if sigma2 is None else grad_sigma2),
         threads_of(x, grad_y, index),
@@ -76,7 +77,7 @@ def backward(
     return grad_x, grad_mu, grad_sigma2
 
 
-def threads_of(x: Tensor, y: Tensor, index: Tensor) -> c_int64:
+def threads_of(x: Tensor, y: Tensor, index: Tensor) -> int:
     """Each live weight is multiplied with every pixel of one channel of y."""
     return threads_for(x.numel() + y.numel(), index.numel() * (y.numel() // y.shape[1]))
 
@@ -110,10 +111,10 @@ _SHAPES_KEPT = 4  # a layer meets one shape of x in training, and a second one i
 
 
 class LayerPattern(NamedTuple):
-    """What a kernel must know of a layer for inputs of one shape; `arrays` own the memory of `pattern`."""
+    """What a kernel must know of a layer for inputs of one shape, by reference; `arrays` own the memory of `pattern`."""
 
-    shape: Shape
-    pattern: Pattern
+    shape: Any
+    pattern: Any
     arrays: tuple[Tensor, ...]
 
 
@@ -129,8 +130,8 @@ def build(index: Tensor, x_shape: torch.Size, conv: Convolution) -> LayerPattern
     shape, index, s = Shape.of(x_shape, conv), index.contiguous(), index.numel()
     slots = library().ssvi_slots(byref(shape))
     arrays = tuple(torch.empty(size, dtype=torch.int32) for size in (conv.out + 1, s, slots + 1, s, s))
-    library().ssvi_pattern(byref(shape), pointer(index), c_int64(s), *map(pointer, arrays))
-    return LayerPattern(shape, Pattern(s, *(a.data_ptr() for a in arrays)), arrays)
+    library().ssvi_pattern(byref(shape), pointer(index), s, *map(pointer, arrays))
+    return LayerPattern(byref(shape), byref(Pattern(s, *map(pointer, arrays))), arrays)
 
 
 def pattern_of(index: Tensor, x_shape: torch.Size, conv: Convolution) -> LayerPattern:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from ctypes import c_int64
-
 import torch
 from torch import Tensor
 
-from ssvi.kernels.native.library import available, library, pointer
+from ssvi.kernels.native.functions import pointer
+from ssvi.kernels.native.library import available, library
 
 
 def can_top_k(score: Tensor) -> bool:
@@ -22,5 +21,5 @@ def top_k(score: Tensor, k: int) -> Tensor:
     positions = torch.empty(k, dtype=torch.int64)
     if k:
         score = score.contiguous()
-        library().ssvi_top_k(pointer(score), c_int64(score.numel()), c_int64(k), pointer(positions))
+        library().ssvi_top_k(pointer(score), score.numel(), k, pointer(positions))
     return positions

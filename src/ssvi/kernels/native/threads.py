@@ -6,8 +6,6 @@ best, a time slice of the operating system at worst. So small layers run in the 
 
 from __future__ import annotations
 
-from ctypes import c_int64
-
 import torch
 
 LEAST_WORK = 1 << 16
@@ -16,10 +14,10 @@ _PRODUCTS = 8
 """Products with live weights in the time of one such number."""
 
 
-def threads_for(numbers: int, products: int = 0) -> c_int64:
+def threads_for(numbers: int, products: int = 0) -> int:
     """The threads of a kernel that reads and writes so many numbers and multiplies so many pairs.
 
     It depends on the sizes of a layer alone, so a run repeats to the bit.
     """
     work = numbers + products // _PRODUCTS
-    return c_int64(max(1, min(torch.get_num_threads(), work // LEAST_WORK)))
+    return max(1, min(torch.get_num_threads(), work // LEAST_WORK))
