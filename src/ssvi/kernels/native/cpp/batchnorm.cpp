@@ -23,6 +23,7 @@ inline vec first_lanes(vec v, int64_t lanes) {
 // y = relu(scale x + shift + residual) for a block of channels; `mask` may be null
 inline void apply(const Planes& s, int64_t first, int64_t channels, const Channel* of, const float* x,
                   const float* residual, bool relu, float* y, uint8_t* mask) {
+    const bool past = streams(s, y);
     for_planes(s, first, channels, [&](int64_t c, int64_t at) {
         uint8_t* passed = mask ? mask + at / s.pixels * mask_bytes(s.pixels) : nullptr;
         const float scale = of[c - first].scale, shift = of[c - first].shift;
@@ -30,9 +31,11 @@ inline void apply(const Planes& s, int64_t first, int64_t channels, const Channe
             vec v = get(x + at + i, lanes) * scale + shift;
             if (residual) v += get(residual + at + i, lanes);
             if (passed) store_mask(passed + i / kLanes * kMaskBytes, v > 0.0f);
-            put(y + at + i, relu ? rectify(v) : v, lanes);
+            v = relu ? rectify(v) : v;
+            past ? stream(y + at + i, v) : put(y + at + i, v, lanes);
         });
     });
+    streamed();
 }
 
 }  // namespace

@@ -31,6 +31,7 @@ void sum_block(const Planes& s, int64_t first, int64_t channels, const Norm& nor
                float* grad_residual, float* grad_weight, float* grad_bias) {
     const float count = float(s.batch) * float(s.pixels);
     Sum sums[kMost], products[kMost];
+    const bool past = grad_residual && streams(s, grad_residual);
     for (int64_t c = first; c < first + channels; c++) {
         const Affine a = affine_of(norm, c);
         terms[c] = {a.scale, a.shift, norm.mean[c], 0, 0};
@@ -43,11 +44,13 @@ void sum_block(const Planes& s, int64_t first, int64_t channels, const Norm& nor
             const vec g = passed(at, bits, i, lanes, k);
             total += g;
             with_x += g * (get(passed.x + at + i, lanes) - k.mean);
-            if (grad_residual) put(grad_residual + at + i, g, lanes);
+            if (past) stream(grad_residual + at + i, g);
+            else if (grad_residual) put(grad_residual + at + i, g, lanes);
         });
         sums[c - first].add(total);
         products[c - first].add(with_x);
     });
+    streamed();
     for (int64_t c = first; c < first + channels; c++) {
         const float inverse = 1.0f / std::sqrt(norm.var[c] + norm.eps);
         const float sum = float(sums[c - first].flush()), product = float(products[c - first].flush());

@@ -44,6 +44,8 @@ struct Finish : Ahead {
     const float* residual;
     bool relu;
 
+    Finish(const Ahead& to, const float* residual, bool relu) : Ahead(to), residual(residual), relu(relu) {}
+
     void put(float* to, vec v, int64_t count) const {
         if (residual) {
             const float* from = residual + (to - data);

@@ -25,6 +25,7 @@ struct Forward {
     uint64_t seed;
     float* y;
     uint16_t* t;       // eps / (2 std) as bfloat16
+    bool large;        // y goes past the caches
     Moments* moments;  // of y
 
     void pack(float* slab, int64_t group, int64_t band, Range slots) const;
@@ -105,8 +106,8 @@ void Forward::emit(const float* mean, const float* t_rows, int64_t group, int64_
     const int64_t pitch = view.row, images = view.images;
     const int64_t next = view.single_row() ? 1 : 0;  // channels from one row to the next
     const float* residual = norm && norm->residual ? norm->residual + start : nullptr;
-    const Finish out{{{y + start, view.channels * plane, cols, 1}, next ? rows * cols : plane}, residual,
-                     norm && norm->relu};
+    const Ahead to{{y + start, view.channels * plane, cols, 1}, next ? rows * cols : plane, large};
+    const Finish out{to, residual, norm && norm->relu};
     scatter(out, rows, cols, images, view.valid(group), [=](int64_t row, int64_t col, int64_t block) {
         const vec v = load(mean + row * pitch + col * images + block * kLanes);
         return a ? v * a[row * next].scale + a[row * next].shift : v;
@@ -181,7 +182,8 @@ SSVI_API Status ssvi_forward(const Shape* shape, const Pattern* pattern, const T
         const View view = forward_view(*shape);
         Moments moments(view, mean, var);
         const Forward forward{view, phases_of(*shape), shape->stride_h, shape->stride_w, *pattern, *x, mu, sigma2,
-                              affines(shape->out_channels, bias, norm), norm, seed, y, t, &moments};
+                              affines(shape->out_channels, bias, norm), norm, seed, y, t,
+                              past_caches(shape->batch * shape->out_channels * shape->out_h() * shape->out_w()), &moments};
         if (sigma2) forward.run<true>(threads);
         else forward.run<false>(threads);
         if (moments.wanted()) moments.finish(bias);

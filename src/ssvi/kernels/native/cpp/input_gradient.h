@@ -42,7 +42,8 @@ struct InputGradient {
 inline void InputGradient::emit(const float* rows_of, int64_t group, int64_t channel, int64_t rows, Stripe stripe) const {
     const int64_t plane = shape.height * shape.width, pitch = view.row, images = view.images;
     const int64_t start = (group * images * shape.in_channels + channel) * plane + stripe.row * shape.width;
-    const Ahead to{{dx + start, shape.in_channels * plane, shape.width, 1}, view.single_row() ? rows * plane : plane};
+    const Ahead to{{dx + start, shape.in_channels * plane, shape.width, 1}, view.single_row() ? rows * plane : plane,
+                   past_caches(shape.batch * shape.in_channels * plane)};
     scatter(to, rows, shape.width, images, view.valid(group), [=](int64_t row, int64_t col, int64_t block) {
         return load(rows_of + row * pitch + col * images + block * kLanes);
     });

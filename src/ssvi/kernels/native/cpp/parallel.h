@@ -54,6 +54,7 @@ struct Schedule {
 #pragma omp barrier
                 });
             }
+            streamed();
         }
     }
 };

@@ -61,4 +61,9 @@ inline void for_vectors(int64_t pixels, F f) {
 inline vec get(const float* p, int64_t lanes) { return lanes == kLanes ? load(p) : load_first(p, lanes); }
 inline void put(float* p, vec v, int64_t lanes) { lanes == kLanes ? store(p, v) : store_first(p, v, lanes); }
 
+// Whether what is written to all planes goes past the caches, by `stream`.
+inline bool streams(const Planes& s, const float* to) {
+    return past_caches(s.batch * s.channels * s.pixels) && s.pixels % kLanes == 0 && starts_vector(to);
+}
+
 }  // namespace ssvi

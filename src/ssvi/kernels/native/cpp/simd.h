@@ -5,7 +5,7 @@
 #include <cstring>
 #include <utility>
 
-#if defined(__AVX__)
+#if defined(__x86_64__)
 #include <immintrin.h>
 #endif
 
@@ -77,6 +77,31 @@ inline vec load(const uint16_t* p) {
 }
 
 inline void store(float* p, vec v) { std::memcpy(p, &v, sizeof v); }
+
+// Past the caches, where nobody reads it soon: its line need not be read before it is written. `p` is a multiple of a vector.
+inline void stream(float* p, vec v) {
+#if defined(__AVX512F__)
+    _mm512_stream_ps(p, bits<__m512>(v));
+#elif defined(__AVX__)
+    _mm256_stream_ps(p, bits<__m256>(v));
+#elif defined(__x86_64__)
+    _mm_stream_ps(p, bits<__m128>(v));
+#else
+    store(p, v);
+#endif
+}
+
+// What this thread has streamed is written before other threads go on.
+inline void streamed() {
+#if defined(__x86_64__)
+    _mm_sfence();
+#endif
+}
+
+inline bool starts_vector(const float* p) { return reinterpret_cast<uintptr_t>(p) % sizeof(vec) == 0; }
+
+// Whether a tensor of so many floats is too large for the caches to keep it until it is read.
+inline bool past_caches(int64_t floats) { return floats >= int64_t(1) << 21; }
 
 inline void store(uint16_t* p, vec v) {
     const hvec half = to_bf16(v);
