@@ -86,3 +86,8 @@ def test_the_library_loads_neither_command_line_nor_methods_nor_data():
     _, modules = run("import ssvi; ssvi.to_bnn")
     assert {"torch", "ssvi.nn.convert"} <= modules
     assert modules & {"click", "ssvi.cli", "ssvi.methods", "ssvi.data", "ssvi.training"} == set()
+
+
+def test_prediction_loads_no_compiler():
+    _, modules = run("import torch, ssvi; ssvi.predict(ssvi.to_bnn(torch.nn.Linear(4, 2), 0.5), torch.ones(1, 4))")
+    assert "torch._dynamo" not in modules  # two seconds

@@ -12,6 +12,7 @@ from typing import ClassVar, Literal
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
+from torch._compile import _disable_dynamo
 
 from ssvi import kernels
 from ssvi.kernels.geometry import Geometry
@@ -53,8 +54,9 @@ class LinearMap(BayesLayer, ABC):
             return posterior.draw(x, geometry, self.bias)
         return kernels.fixed(x, theta, posterior.index, geometry, self.bias)
 
-    # A compiler cannot handle hooks and Python objects, and an update needs only one batch in a hundred.
-    @torch.compiler.disable  # type: ignore[untyped-decorator]
+    # A compiler cannot handle hooks and Python objects, and an update needs only one batch in a hundred. The public name of
+    # this decorator, torch.compiler.disable, would import the compiler now: two seconds of every start.
+    @_disable_dynamo
     def _watched_product(self, x: Tensor, geometry: Geometry) -> Tensor:
         """`_product`, and the listener of an update of gamma is told of it."""
         x = self.padded(x)
