@@ -69,6 +69,17 @@ def test_an_item_is_trained_evaluated_and_put_on_a_page(tmp_path, tiny):
     assert "fresh (Figure 3, right)" in table
 
 
+def test_what_is_trained_so_far_is_shown_without_training(tmp_path, tiny):
+    *most, last = planned(FRESH, (0, 1), tmp_path)
+    evaluate_runs([trained(run) for run in most], {}, samples=2)
+    words = ["reproduce", "fresh", "--seeds", "0,1", "--samples", "2", "--jobs", "1", "--out", str(tmp_path)]
+    done = CliRunner().invoke(cli, [*words, "--so-far"], catch_exceptions=False)
+    assert done.exit_code == 0, done.output
+    assert not last.path.exists()
+    page = (tmp_path / "reproduction.html").read_text()
+    assert "1 of 4 runs are not trained, so some rows are of fewer seeds." in page
+
+
 def test_other_images_are_tasks_of_their_own_until_their_results_are_there(tmp_path, monkeypatch):
     """One process does what is missing; a run that is not trained, and a folder that is read-only, are left alone."""
     run, read_only, untrained = planned(Grid(TINY, ("ssvi",), (0.1,)), (0, 1, 2), tmp_path)

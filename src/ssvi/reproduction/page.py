@@ -33,11 +33,13 @@ class Conditions:
     samples: int
     date: str
     machine: Machine
+    missing: str = ""
+    """How many runs are not trained, in words; empty if all are."""
 
     @classmethod
-    def now(cls, command: str, scale: Scale, seeds: Sequence[int], samples: int) -> Conditions:
+    def now(cls, command: str, scale: Scale, seeds: Sequence[int], samples: int, missing: str = "") -> Conditions:
         """Those of this process, today."""
-        return cls(command, scale, tuple(seeds), samples, time.strftime("%Y-%m-%d"), this_machine())
+        return cls(command, scale, tuple(seeds), samples, time.strftime("%Y-%m-%d"), this_machine(), missing)
 
     @property
     def words(self) -> str:
@@ -46,7 +48,7 @@ class Conditions:
         seeds = ", ".join(map(str, self.seeds))
         return (
             f"Scale {self.scale.name}: {self.scale.title}. Seeds: {seeds}; samples of theta: {self.samples}; {self.date}, "
-            f"{hardware}."
+            f"{hardware}." + (f" {self.missing} are not trained, so some rows are of fewer seeds." if self.missing else "")
         )
 
 
