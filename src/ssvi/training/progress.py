@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.optim.lr_scheduler import LambdaLR
 
 from ssvi.inference import distributed
 from ssvi.methods.job import Training, Work
@@ -129,8 +130,13 @@ class Pace:
             kl=terms.kl,
             beta=terms.beta,
             rate=training.after_step.rate(),
-            lr=float(training.scheduler.get_last_lr()[0]),
+            lr=_rate_of_last_step(training.scheduler),
             moved=progress.moved,
             images_per_second=(steps - self.first) * self.batch_size / seconds,
             seconds=seconds,
         )
+
+
+def _rate_of_last_step(scheduler: LambdaLR) -> float:
+    """Of the first group. The scheduler itself has gone on to the next step, which behind the last one begins anew."""
+    return float(scheduler.base_lrs[0] * scheduler.lr_lambdas[0](scheduler.last_epoch - 1))
