@@ -58,12 +58,9 @@ inline void InputGradient::emit(const float* rows_of, int64_t group, int64_t cha
             return load(rows_of + row * pitch + col * images + block * kLanes);
         });
     };
-    if (sums->wanted()) {
-        const Summed target = sums->summed(to, start, channel);
-        write(target);
-        sums->add(channel, target);
-    } else if (added) write(Added{to});
+    if (added) write(Added{to});
     else write(to);
+    if (sums->wanted()) sums->add(dx, start, channel, to.image, view.valid(group), rows * shape.width);
 }
 
 // The pixels of one phase: [image][row][column].

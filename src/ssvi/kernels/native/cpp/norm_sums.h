@@ -6,8 +6,7 @@
 
 #include "epilogue.h"
 #include "norm_gradient.h"
-#include "parallel.h"
-#include "sums.h"
+#include "planes.h"
 
 namespace ssvi {
 
@@ -29,28 +28,6 @@ struct NormSums {  // mirrored in passes.py: where they go; terms, dl/dweight an
     }
 };
 
-// A target of `scatter` that adds up what it writes. Both tensors have their values at the same places.
-struct Summed : Ahead {
-    const float* y;
-    Terms terms;
-    mutable vec sum, product;
-
-    void put(float* to, vec v, int64_t count) const {  // lanes from `count` on are zero
-        const float* from = y + (to - data);
-        const vec before = count >= kLanes ? load(from) : load_first(from, count);
-        const vec g = terms.before_relu(v, before);
-        sum += g;
-        product += g * (before - terms.mean);
-        Ahead::put(to, v, count);
-    }
-    void put_one(float* to, float v) const {
-        const float before = y[to - data], g = terms.before_relu(v, before);
-        sum[0] += g;
-        product[0] += g * (before - terms.mean);
-        *to = v;
-    }
-};
-
 // Float32 over the rows of a stage, float64 over all. Each thread has sums of its own, which are added in the order of the
 // threads.
 class InputSums {
@@ -61,12 +38,19 @@ class InputSums {
     }
     bool wanted() const { return to_ != nullptr; }
 
-    // `target`, whose values begin at `start`, as one that adds up.
-    Summed summed(const Ahead& target, int64_t start, int64_t channel) const {
-        return {target, to_->y + start, to_->terms[channel], vec{}, vec{}};
-    }
-    void add(int64_t channel, const Summed& part) {
-        const Pair sums = sum_lanes(part.sum, part.product);
+    // So many floats of dl/dz from `start` on, for each of some images: they were just written, and are in the nearest cache.
+    void add(const float* dz, int64_t start, int64_t channel, int64_t image, int64_t images, int64_t floats) {
+        const Terms k = to_->terms[channel];
+        vec sum = {}, product = {};
+        for (int64_t i = 0; i < images; i++) {
+            const float *gradient = dz + start + i * image, *y = to_->y + start + i * image;
+            for_vectors(floats, [&](int64_t at, int64_t lanes) {
+                const vec before = get(y + at, lanes), g = k.before_relu(get(gradient + at, lanes), before);
+                sum += g;
+                product += g * (before - k.mean);
+            });
+        }
+        const Pair sums = sum_lanes(sum, product);
         Sums& mine = of_[omp_get_thread_num() * channels_ + channel];
         mine.first += sums.first, mine.second += sums.second;
     }
