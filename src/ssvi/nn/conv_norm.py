@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from torch import Tensor, nn
 
 from ssvi import kernels
 from ssvi.kernels.geometry import Convolution
 from ssvi.kernels.native import batchnorm, blocks
 from ssvi.kernels.native import conv_norm as native
+from ssvi.kernels.native import conv_norm_pair as pair
 from ssvi.kernels.native.ops import sparse_fixed_norm
 from ssvi.nn.layers import Conv2d
 
@@ -34,6 +37,39 @@ def conv_norm(
             if not in_blocks and native.supports(norm, padded, layer):
                 return native.conv_norm(norm, *of_conv, residual=residual, relu=relu)
     return kernels.batch_norm(norm, conv(x), residual=residual, relu=relu)
+
+
+def conv_norm_pair(
+    conv1: nn.Module, norm1: nn.BatchNorm2d, conv2: nn.Module, norm2: nn.BatchNorm2d, x: Tensor, *,
+    residual: Callable[[], Tensor] | None = None, relu: bool = True,
+) -> Tensor:  # fmt: skip
+    """relu(norm2(conv2(relu(norm1(conv1(x))))) + residual()), for any convolutions: the inside of a residual block.
+
+    In training, where one theta is given, what lies between the two layers is never in memory, and norm1 costs no pass
+    over memory. Elsewhere it is two calls of `conv_norm`, and the residual is computed between them.
+    """
+    first, second = _convolved(conv1, norm1, x), _convolved(conv2, norm2, x)
+    if first is not None and second is not None:
+        assert isinstance(conv1, Conv2d)
+        assert isinstance(conv2, Conv2d)
+        padded = conv1.padded(x)
+        if not conv2.pads_first and pair.supports(padded, first, second):
+            added = None if residual is None else residual()
+            return pair.conv_norm_pair(padded, first, second, residual=added, relu=relu)
+    z = conv_norm(conv1, norm1, x, relu=True)
+    return conv_norm(conv2, norm2, z, residual=None if residual is None else residual(), relu=relu)
+
+
+def _convolved(conv: nn.Module, norm: nn.BatchNorm2d, x: Tensor) -> pair.Convolved | None:
+    """A convolution at one theta that the native kernels serve on inputs like x, not in blocks, and a norm in training."""
+    theta = _pinned(conv)
+    if theta is None or not batchnorm.by_batch(norm):
+        return None
+    assert isinstance(conv, Conv2d)
+    geometry, index = conv.geometry, conv.posterior.index
+    if kernels.chosen(x, geometry, index.numel()) != "native" or blocks.serves(geometry.block):
+        return None
+    return pair.Convolved(theta, index, conv.bias, Convolution.of(geometry), norm)
 
 
 def _pinned(conv: nn.Module) -> Tensor | None:

@@ -116,7 +116,7 @@ class _Conv(LinearMap, ABC):
     _reversed_padding_repeated_twice: list[int]
 
     @property
-    def _pads_first(self) -> bool:
+    def pads_first(self) -> bool:
         """Whether the padding is not zeros, or not the same on both sides, so that `padded` has to do it."""
         sides = self._reversed_padding_repeated_twice
         return self.padding_mode != "zeros" or sides[::2] != sides[1::2]
@@ -125,12 +125,12 @@ class _Conv(LinearMap, ABC):
     def geometry(self) -> Geometry:
         """A convolution with symmetric zero padding; none where `padded` has padded."""
         sides, p = self._reversed_padding_repeated_twice, self.posterior
-        padding = (0,) * len(self.stride) if self._pads_first else tuple(sides[::2][::-1])
+        padding = (0,) * len(self.stride) if self.pads_first else tuple(sides[::2][::-1])
         return Geometry(p.shape, self.stride, padding, self.dilation, self.groups, block=p.block)
 
     def padded(self, x: Tensor) -> Tensor:
         """Reflect, replicate, circular and one-sided padding, as torch does it."""
-        if not self._pads_first:
+        if not self.pads_first:
             return x
         mode = "constant" if self.padding_mode == "zeros" else self.padding_mode
         return F.pad(x, self._reversed_padding_repeated_twice, mode=mode)

@@ -9,7 +9,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
-from ssvi.nn.conv_norm import conv_norm
+from ssvi.nn.conv_norm import conv_norm, conv_norm_pair
 
 ImageSize = int | tuple[int, int]
 """The size of images in pixels: (height, width), or one number where the two are equal."""
@@ -81,8 +81,9 @@ class BasicBlock(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """relu(f(x) + shortcut(x))."""
-        y = conv_norm(self.conv1, self.bn1, x, relu=True)
-        return conv_norm(self.conv2, self.bn2, y, residual=self._shortcut(x), relu=True)
+        return conv_norm_pair(
+            self.conv1, self.bn1, self.conv2, self.bn2, x, residual=lambda: self._shortcut(x), relu=True
+        )
 
     def _shortcut(self, x: Tensor) -> Tensor:
         match list(self.shortcut):

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 from ssvi.kernels.native import arena, transforms
 from ssvi.kernels.native.functions import pointer
 from ssvi.kernels.native.library import Norm, Planes, available, library
+from ssvi.kernels.native.links import COEFFICIENTS
 from ssvi.kernels.native.operators import operator
 from ssvi.kernels.native.threads import threads_for
 
@@ -75,12 +76,18 @@ def applied_batch_norm(
     return y
 
 
-def apply(x: Tensor, norm: Norm, y: Tensor, mask: Tensor | None = None, link: Tensor | None = None) -> None:
-    """Fill y, and for a backward pass the mask of the ReLU and the coefficients of y as a link (`links.py`)."""
+def apply(x: Tensor, norm: Norm, y: Tensor, mask: Tensor | None = None) -> None:
+    """Fill y, and for a backward pass the mask of the ReLU."""
     library().ssvi_batchnorm_apply(
-        byref(Planes.of(x)), pointer(x), byref(norm), pointer(y), pointer(mask), pointer(link),
-        threads_for(2 * x.numel()),
-    )  # fmt: skip
+        byref(Planes.of(x)), pointer(x), byref(norm), pointer(y), pointer(mask), threads_for(2 * x.numel())
+    )
+
+
+def link(norm: Norm, channels: int) -> Tensor:
+    """relu(norm(y)) as a link of the next layer's input (`links.py`): its coefficients, by channel."""
+    coefficients = torch.empty(channels, COEFFICIENTS)
+    library().ssvi_batchnorm_link(byref(norm), channels, pointer(coefficients))
+    return coefficients
 
 
 @applied_batch_norm.register_fake

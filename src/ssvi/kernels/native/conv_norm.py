@@ -22,9 +22,12 @@ from ssvi.kernels.native.operators import operator
 from ssvi.kernels.native.passes import forward
 
 
-def supports(norm: nn.BatchNorm2d, x: Tensor, layer: Convolution) -> bool:
-    """Whether the operator can serve: the statistics are those of the batch, and y has more than one pixel."""
-    rows, columns = layer.out_shape(x.shape)[2:] if x.dim() == 4 else (0, 0)
+def supports(norm: nn.BatchNorm2d, x: Tensor, layer: Convolution, shape: Sequence[int] | None = None) -> bool:
+    """Whether the operator can serve: the statistics are those of the batch, and y has more than one pixel.
+
+    `shape` is that of the input, where it is not x but one of its kind.
+    """
+    rows, columns = layer.out_shape(shape or x.shape)[2:] if x.dim() == 4 else (0, 0)
     return batchnorm.supports(norm, x) and batchnorm.by_batch(norm) and rows > 0 and columns > 0 and rows * columns > 1
 
 
@@ -61,13 +64,14 @@ def sparse_norm(
     mean, var = theta.new_zeros(conv.out), theta.new_zeros(conv.out)
     y, _ = forward(x, theta, None, index, bias, 0, conv, moments=(mean, var))
     tensors = [None if v is None else v.contiguous() for v in (weight, shift, mean, var, residual)]
-    z, link = arena.empty(y.shape), theta.new_empty(conv.out, links.COEFFICIENTS)
-    mask = _empty_mask(y, relu and residual is not None)
-    batchnorm.apply(y, Norm.of(tensors, eps, relu), z, mask if mask.numel() else None, link)
-    return z, y, mean, var, link, mask
+    z, norm = arena.empty(y.shape), Norm.of(tensors, eps, relu)
+    mask = empty_mask(y, relu and residual is not None)
+    batchnorm.apply(y, norm, z, mask if mask.numel() else None)
+    return z, y, mean, var, batchnorm.link(norm, conv.out), mask
 
 
-def _empty_mask(y: Tensor, needed: bool) -> Tensor:
+def empty_mask(y: Tensor, needed: bool) -> Tensor:
+    """The mask of a ReLU behind y, without values; empty where it is not needed."""
     return y.new_empty(relu_mask.mask_shape(y.shape) if needed else 0, dtype=torch.uint8)
 
 
@@ -80,7 +84,7 @@ def _(
     conv = Convolution(*layer)
     z = x.new_empty(conv.out_shape(x.shape))
     of_norm = (x.new_empty(conv.out), x.new_empty(conv.out), x.new_empty(conv.out, links.COEFFICIENTS))
-    return z, torch.empty_like(z), *of_norm, _empty_mask(z, relu and residual is not None)
+    return z, torch.empty_like(z), *of_norm, empty_mask(z, relu and residual is not None)
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
@@ -94,16 +98,22 @@ def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None
     ctx.residual = residual is not None
 
 
+def passed(
+    mask: Tensor | None, y: Tensor, weight: Tensor | None, shift: Tensor | None, mean: Tensor, var: Tensor, eps: float
+) -> Tensor:
+    """True where the ReLU behind the norm let a value pass: by its mask, or by the sign of norm(y)."""
+    if mask is not None:
+        return relu_mask.passed(mask, y.shape)
+    return F.batch_norm(y, mean, var, weight, shift, False, 0.0, eps) > 0
+
+
 def _differentiable(ctx: Any, grad_z: Tensor) -> tuple[Tensor | None, ...]:
     """The five gradients in torch's operators."""
     edge, theta, index, y, mask, weight, shift, mean, var, x, coefficients, *ys = ctx.saved_tensors
     if edge is not None:
         made_of = links.Links(coefficients, tuple(value for value in ys if value is not None))
         x = links.Filled.apply(edge, made_of.value())
-    grad = grad_z
-    if ctx.relu:
-        before = F.batch_norm(y, mean, var, weight, shift, False, 0.0, ctx.eps) if mask is None else None
-        grad = grad_z * (relu_mask.passed(mask, y.shape) if before is None else before > 0)
+    grad = grad_z * passed(mask, y, weight, shift, mean, var, ctx.eps) if ctx.relu else grad_z
     gradients = transforms.conv_norm_gradients(grad, x, theta, weight, index, Convolution(*ctx.layer), ctx.eps)
     grad_x, grad_theta, grad_weight = gradients
     return grad_x, grad_theta, grad, grad_weight, grad.sum((0, 2, 3))

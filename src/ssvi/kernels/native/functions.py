@@ -13,15 +13,16 @@ from typing import Any
 from torch import Tensor
 
 _WITH_STATUS: dict[str, tuple[Any, ...]] = {
-    "ssvi_forward": (*[c_void_p] * 7, c_uint64, *[c_void_p] * 4, c_int64),
-    "ssvi_backward": (*[c_void_p] * 12, c_int64),
+    "ssvi_forward": (*[c_void_p] * 8, c_uint64, *[c_void_p] * 4, c_int64),
+    "ssvi_backward": (*[c_void_p] * 11, c_bool, *[c_void_p] * 2, c_int64),
     "ssvi_block_forward": (*[c_void_p] * 5, c_int64, c_void_p, c_int64),
     "ssvi_block_backward": (*[c_void_p] * 5, c_int64, *[c_void_p] * 2, c_int64),
     "ssvi_pattern": (*[c_void_p] * 2, c_int64, *[c_void_p] * 5),
     "ssvi_top_k": (c_void_p, c_int64, c_int64, c_void_p),
 }
 _WITHOUT_RESULT: dict[str, tuple[Any, ...]] = {  # they take no memory
-    "ssvi_batchnorm_apply": (*[c_void_p] * 6, c_int64),
+    "ssvi_batchnorm_link": (c_void_p, c_int64, c_void_p),
+    "ssvi_batchnorm_apply": (*[c_void_p] * 5, c_int64),
     "ssvi_batchnorm_forward": (*[c_void_p] * 5, c_float, c_bool, *[c_void_p] * 3, c_int64),
     "ssvi_batchnorm_sums": (*[c_void_p] * 9, c_int64),
     "ssvi_batchnorm_backward": (*[c_void_p] * 10, c_int64),

@@ -26,13 +26,20 @@ class NormGradient(Structure):
     _fields_ = [("y", c_void_p), ("terms", c_void_p), ("relu", c_int32)]
 
 
+class NormSums(Structure):
+    """`NormSums` of norm_sums.h: addresses alone, that of `Norm` too."""
+
+    _fields_ = [(name, c_void_p) for name in ("norm", "y", "terms", "grad_weight", "grad_bias")]
+
+
 def forward(
     x: Tensor, mu: Tensor, sigma2: Tensor | None, index: Tensor, bias: Tensor | None, seed: int, conv: Convolution,
-    norm: Norm | None = None, moments: tuple[Tensor, Tensor] | None = None,
+    norm: Norm | None = None, moments: tuple[Tensor, Tensor] | None = None, links: LinkAddresses | None = None,
 ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
     """y, and t = eps / (2 std) for the backward pass; without sigma2 theta = mu and there is no t. `norm` is applied to y.
 
-    `moments` become the mean and the (biased) variance of each channel of y.
+    `moments` become the mean and the (biased) variance of each channel of y. With `links`, x is the first of the tensors
+    that the input is made of, and the input is computed where it is read.
 
     y = mu * x + bias + sqrt(sigma2 * x^2) eps, with mu = sigma2 = 0 at every position that is not in `index`.
     """
@@ -44,9 +51,9 @@ def forward(
         mu, (sigma2, bias) = mu.contiguous(), (None if v is None else v.contiguous() for v in (sigma2, bias))
         layer = pattern_of(index, x.shape, conv)
         library().ssvi_forward(
-            layer.shape, layer.pattern, byref(Strided.of(x)), pointer(mu), pointer(sigma2),
-            pointer(bias), None if norm is None else byref(norm), seed, pointer(y), pointer(t),
-            *map(pointer, moments or (None, None)), threads_of(x, y, index),
+            layer.shape, layer.pattern, byref(Strided.of(x)), _by_reference(links), pointer(mu), pointer(sigma2),
+            pointer(bias), _by_reference(norm), seed, pointer(y), pointer(t), *map(pointer, moments or (None, None)),
+            threads_of(x, y, index),
         )  # fmt: skip
     return y, t
 
@@ -54,14 +61,16 @@ def forward(
 def backward(
     grad_y: Tensor, x: Tensor, t: Tensor | None, mu: Tensor, sigma2: Tensor | None, index: Tensor, conv: Convolution,
     need_x: bool, norm: NormGradient | None = None, links: LinkAddresses | None = None,
+    input_norm: NormSums | None = None, add_to: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """dl/dx (empty where it is not needed), dl/dmu and dl/dsigma^2 (empty without sigma2).
 
     With a `norm` behind the layer, `grad_y` is the gradient of what the norm returned. With `links`, x is the first of the
-    tensors that the input is made of, and the input is computed where it is read.
+    tensors that the input is made of, and the input is computed where it is read. Without a stride: where `input_norm` and a
+    ReLU made the input, the sums of its gradients are taken as well, and dl/dx may be added to what `add_to` holds.
     """
     empty = mu.new_empty(0)
-    grad_x = arena.empty(x.shape) if need_x else empty
+    grad_x = empty if not need_x else arena.empty(x.shape) if add_to is None else add_to
     grad_mu = torch.empty_like(mu, memory_format=torch.contiguous_format)
     grad_sigma2 = empty if sigma2 is None else torch.empty_like(grad_mu)
     if not grad_y.numel():
@@ -69,12 +78,16 @@ def backward(
     mu, sigma2 = mu.contiguous(), sigma2 if sigma2 is None else sigma2.contiguous()
     layer = pattern_of(index, x.shape, conv)
     library().ssvi_backward(
-        layer.shape, layer.pattern, byref(Strided.of(x)), None if links is None else byref(links),
-        byref(Strided.of(grad_y)), None if norm is None else byref(norm), pointer(t), pointer(mu), pointer(sigma2),
-        pointer(grad_x if need_x else None), pointer(grad_mu), pointer(None if sigma2 is None else grad_sigma2),
-        threads_of(x, grad_y, index),
+        layer.shape, layer.pattern, byref(Strided.of(x)), _by_reference(links), _by_reference(input_norm),
+        byref(Strided.of(grad_y)), _by_reference(norm), pointer(t), pointer(mu), pointer(sigma2),
+        pointer(grad_x if need_x else None), add_to is not None, pointer(grad_mu),
+        pointer(None if sigma2 is None else grad_sigma2), threads_of(x, grad_y, index),
     )  # fmt: skip
     return grad_x, grad_mu, grad_sigma2
+
+
+def _by_reference(structure: Structure | None) -> Any:
+    return None if structure is None else byref(structure)
 
 
 def threads_of(x: Tensor, y: Tensor, index: Tensor) -> int:

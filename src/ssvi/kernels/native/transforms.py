@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any, NamedTuple
 
 import torch
 import torch.nn.functional as F
@@ -59,11 +60,9 @@ def draw_gradients(
 def batch_norm_gradients(grad_y: Tensor, x: Tensor, weight: Tensor | None, eps: float) -> tuple[Tensor | None, ...]:
     """dl/dx and dl/dweight of BatchNorm by the statistics of the batch."""
 
-    def y(x: Tensor, weight: Tensor | None = None) -> Tensor:
+    def y(x: Tensor, weight: Tensor | None) -> Tensor:
         return F.batch_norm(x, None, None, weight, None, True, 0.0, eps)
 
-    if weight is None:
-        return *_gradients(y, (x,), grad_y), None
     return _gradients(y, (x, weight), grad_y)
 
 
@@ -71,28 +70,52 @@ def conv_norm_gradients(
     grad: Tensor, x: Tensor, theta: Tensor, weight: Tensor | None, index: Tensor, conv: Convolution, eps: float
 ) -> tuple[Tensor | None, ...]:
     """dl/dx, dl/dtheta and dl/dweight of BatchNorm, by the statistics of the batch, behind y = theta * x."""
-    geometry = _geometry(conv)
+    layer = Normed(theta, weight, None, index, conv, eps)
 
-    def z(x: Tensor, theta: Tensor, weight: Tensor | None = None) -> Tensor:
-        return F.batch_norm(dense.fixed(x, theta, index, geometry), None, None, weight, None, True, 0.0, eps)
+    def z(x: Tensor, theta: Tensor, weight: Tensor | None) -> Tensor:
+        return layer.value(x, theta, weight)
 
-    if weight is None:
-        return *_gradients(z, (x, theta), grad), None
     return _gradients(z, (x, theta, weight), grad)
+
+
+class Normed(NamedTuple):
+    """BatchNorm, by the statistics of the batch, behind theta * x."""
+
+    theta: Tensor
+    weight: Tensor | None
+    shift: Tensor | None
+    support: Tensor
+    conv: Convolution
+    eps: float
+
+    def value(self, x: Tensor, theta: Tensor, weight: Tensor | None, shift: Tensor | None = None) -> Tensor:
+        """Its value for these parameters."""
+        y = dense.fixed(x, theta, self.support, _geometry(self.conv))
+        return F.batch_norm(y, None, None, weight, shift, True, 0.0, self.eps)
+
+
+def pair_gradients(grad: Tensor, x: Tensor, first: Normed, passed: Tensor, second: Normed) -> tuple[Tensor | None, ...]:
+    """dl/dx; dl/d theta, weight and shift of `first`; dl/d theta and weight of `second`, behind what `passed` a ReLU."""
+
+    def z(x: Tensor, theta2: Tensor, weight2: Tensor | None, *of_first: Any) -> Tensor:
+        return second.value(first.value(x, *of_first) * passed, theta2, weight2)
+
+    grad_x, *of_second, grad_theta, grad_weight, grad_shift = _gradients(z, (x, *second[:2], *first[:3]), grad)
+    return grad_x, grad_theta, grad_weight, grad_shift, *of_second
 
 
 @torch.enable_grad()
 def _gradients(
-    function: Callable[..., Tensor], inputs: tuple[Tensor, ...], grad_y: Tensor
+    function: Callable[..., Tensor], inputs: tuple[Tensor | None, ...], grad_y: Tensor
 ) -> tuple[Tensor | None, ...]:
     """The gradient with respect to each input, as a function of the inputs and of `grad_y`; None where it is not needed.
 
     Views stand for the inputs, so that a gradient ends there, even if one input was computed from another.
     """
-    views = [value.view_as(value) for value in inputs]
-    needed = [view for view in views if view.requires_grad]
+    views = [None if value is None else value.view_as(value) for value in inputs]
+    needed = [view for view in views if view is not None and view.requires_grad]
     gradients = iter(torch.autograd.grad(function(*views), needed, grad_y, create_graph=True))
-    return tuple(next(gradients) if view.requires_grad else None for view in views)
+    return tuple(next(gradients) if view is not None and view.requires_grad else None for view in views)
 
 
 @torch.no_grad()

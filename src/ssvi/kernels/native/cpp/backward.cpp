@@ -88,9 +88,10 @@ void Backward::run(Gradients grad, int64_t buffers, int64_t threads) const {
 }
 
 // Parameters and their gradients come in the order of the index; inside, everything is by column.
-static void backward(const Shape& shape, const Pattern& pattern, const Tensor& x, const Links* links, const Tensor& grad_y,
-                     const NormGradient* norm, const uint16_t* t, const float* mu, const float* sigma2, float* dx,
-                     float* grad_mu, float* grad_sigma2, int64_t threads) {
+static void backward(const Shape& shape, const Pattern& pattern, const Tensor& x, const Links* links,
+                     const NormSums* input_norm, const Tensor& grad_y, const NormGradient* norm, const uint16_t* t,
+                     const float* mu, const float* sigma2, float* dx, bool added, float* grad_mu, float* grad_sigma2,
+                     int64_t threads) {
     const View view = backward_view(shape);
     const Schedule schedule(view, threads);
     // Threads that share a slab own different columns and write to one buffer; others need one each.
@@ -99,9 +100,10 @@ static void backward(const Shape& shape, const Pattern& pattern, const Tensor& x
     float* by_column = gradients.reserve(kinds * count * (1 + buffers));
     const Gradients grad{by_column + kinds * count, by_column + (kinds + buffers) * count};
     const std::vector<Phase> phases = phases_of(shape);
+    InputSums sums(input_norm, shape.in_channels, schedule.threads);
     const Backward b{shape, view, phases, pattern, x, grad_y, links, norm, t, by_column,
                      by_column + count,
-                     {shape, view, phases, dx}};
+                     {shape, view, phases, dx, added, &sums}};
 #pragma omp parallel for num_threads(int(schedule.threads)) if (schedule.threads > 1)
     for (int64_t j = 0; j < count; j++) {
         by_column[j] = mu[order[j]];
@@ -122,6 +124,7 @@ static void backward(const Shape& shape, const Pattern& pattern, const Tensor& x
         grad_mu[order[j]] = total(grad.mu, j);
         if (sigma2) grad_sigma2[order[j]] = total(grad.sigma2, j);
     }
+    sums.finish(float(shape.batch) * float(shape.height * shape.width));
 }
 
 }  // namespace ssvi
@@ -129,11 +132,14 @@ static void backward(const Shape& shape, const Pattern& pattern, const Tensor& x
 using namespace ssvi;
 
 // With a `norm`, `grad_y` is the gradient behind it, and planes have more than one pixel. With `links`, for one given theta, x
-// is the first y of them, and its planes have more than one row.
+// is the first y of them, and its planes have more than one row. With an `input_norm`, x is what it and a ReLU returned, and the
+// sums of its backward pass are taken; that, and a dl/dx that is `added` to what is there, need a stride of 1.
 SSVI_API Status ssvi_backward(const Shape* shape, const Pattern* pattern, const Tensor* x, const Links* links,
-                              const Tensor* grad_y, const NormGradient* norm, const uint16_t* t, const float* mu, const float* sigma2,
-                              float* dx, float* grad_mu, float* grad_sigma2, int64_t threads) {
+                              const NormSums* input_norm, const Tensor* grad_y, const NormGradient* norm, const uint16_t* t,
+                              const float* mu, const float* sigma2, float* dx, bool added, float* grad_mu,
+                              float* grad_sigma2, int64_t threads) {
     return guarded([=] {
-        backward(*shape, *pattern, *x, links, *grad_y, norm, t, mu, sigma2, dx, grad_mu, grad_sigma2, threads);
+        backward(*shape, *pattern, *x, links, input_norm, *grad_y, norm, t, mu, sigma2, dx, added, grad_mu, grad_sigma2,
+                 threads);
     });
 }

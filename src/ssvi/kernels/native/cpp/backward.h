@@ -77,8 +77,7 @@ template <class F>
 void Backward::with_input(int64_t group, int64_t channel, int64_t top, F f) const {
     const Strided<const float> plane{x.data + group * view.images * x.image + channel * x.channel + top * x.row, x.image,
                                      view.single_row() && !dx.strided() ? x.channel : x.row, x.column};
-    if (links) f(Linked(*links, plane, channel));
-    else f(plane);
+    with_links(links, plane, channel, f);
 }
 
 // All phases of x at once, in the order of memory: links are computed once, and a line of memory is read once.

@@ -40,16 +40,21 @@ inline void apply(const Planes& s, int64_t first, int64_t channels, const Channe
 
 }  // namespace
 
-// With given statistics. For a backward pass: what the ReLU let pass, and z before the addition as a link of the next layer's
-// input, channel by channel; in evaluation both are null.
+// relu(batchnorm(x)) with given statistics as a link of the next layer's input, channel by channel.
+SSVI_API void ssvi_batchnorm_link(const Norm* norm, int64_t channels, Coefficients* link) {
+    const float floor = norm->relu ? 0.0f : -std::numeric_limits<float>::infinity();
+    for (int64_t c = 0; c < channels; c++) {
+        const Affine a = affine_of(*norm, c);
+        link[c] = {a.scale, a.shift, floor};
+    }
+}
+
+// With given statistics. For a backward pass, what the ReLU let pass; in evaluation the mask is null.
 SSVI_API void ssvi_batchnorm_apply(const Planes* planes, const float* x, const Norm* norm, float* y, uint8_t* mask,
-                                   Coefficients* link, int64_t threads) {
+                                   int64_t threads) {
     for_blocks(*planes, kLongRun, threads, [&](int64_t first, int64_t channels) {
         Channel of[kMost];
-        for (int64_t i = 0; i < channels; i++) {
-            static_cast<Affine&>(of[i]) = affine_of(*norm, first + i);
-            if (link) link[first + i] = {of[i].scale, of[i].shift, norm->relu ? 0.0f : -std::numeric_limits<float>::infinity()};
-        }
+        for (int64_t i = 0; i < channels; i++) static_cast<Affine&>(of[i]) = affine_of(*norm, first + i);
         apply(*planes, first, channels, of, x, norm->residual, norm->relu, y, mask);
     });
 }

@@ -1,7 +1,7 @@
 // The gradients of y = relu(batchnorm(x) + residual), in two sweeps over memory, or in one and a part of the next pass.
 #include "epilogue.h"
 #include "mask.h"
-#include "norm_gradient.h"
+#include "norm_sums.h"
 
 using namespace ssvi;
 
@@ -27,17 +27,14 @@ struct Passed {
 };
 
 // The sums over a block of channels: dl/dweight, dl/dbias and the terms that dl/dx is made of.
-void sum_block(const Planes& s, int64_t first, int64_t channels, const Norm& norm, const Passed& passed, Terms* terms,
-               float* grad_residual, float* grad_weight, float* grad_bias) {
+void sum_block(const Planes& s, int64_t first, int64_t channels, const Passed& passed, const NormSums& to,
+               float* grad_residual) {
     const float count = float(s.batch) * float(s.pixels);
     Sum sums[kMost], products[kMost];
     const bool past = grad_residual && streams(s, grad_residual);
-    for (int64_t c = first; c < first + channels; c++) {
-        const Affine a = affine_of(norm, c);
-        terms[c] = {a.scale, a.shift, norm.mean[c], 0, 0};
-    }
+    for (int64_t c = first; c < first + channels; c++) to.start(c);
     for_planes(s, first, channels, [&](int64_t c, int64_t at) {
-        const Terms k = terms[c];
+        const Terms k = to.terms[c];
         const uint8_t* bits = passed.bits(at);
         vec total = {}, with_x = {};
         for_vectors(s.pixels, [&](int64_t i, int64_t lanes) {
@@ -51,12 +48,8 @@ void sum_block(const Planes& s, int64_t first, int64_t channels, const Norm& nor
         products[c - first].add(with_x);
     });
     streamed();
-    for (int64_t c = first; c < first + channels; c++) {
-        const float inverse = 1.0f / std::sqrt(norm.var[c] + norm.eps);
-        const float sum = float(sums[c - first].flush()), product = float(products[c - first].flush());
-        grad_bias[c] = sum, grad_weight[c] = product * inverse;
-        terms[c].average = sum / count, terms[c].slope = product * inverse * inverse / count;
-    }
+    for (int64_t c = first; c < first + channels; c++)
+        to.finish(c, float(sums[c - first].flush()), float(products[c - first].flush()), count);
 }
 
 }  // namespace
@@ -67,8 +60,9 @@ SSVI_API void ssvi_batchnorm_sums(const Planes* planes, const float* grad_y, con
                                   const Norm* norm, Terms* terms, float* grad_residual, float* grad_weight,
                                   float* grad_bias, int64_t threads) {
     const Passed passed{grad_y, x, nullptr, mask, planes->pixels, norm->relu != 0};
+    const NormSums to{norm, x, terms, grad_weight, grad_bias};
     for_blocks(*planes, kLongRun, threads, [&](int64_t first, int64_t channels) {
-        sum_block(*planes, first, channels, *norm, passed, terms, grad_residual, grad_weight, grad_bias);
+        sum_block(*planes, first, channels, passed, to, grad_residual);
     });
 }
 
@@ -77,8 +71,9 @@ SSVI_API void ssvi_batchnorm_backward(const Planes* planes, const float* grad_y,
                                       const Norm* norm, Terms* terms, float* grad_x, float* grad_residual,
                                       float* grad_weight, float* grad_bias, int64_t threads) {
     const Passed passed{grad_y, x, y, nullptr, planes->pixels, norm->relu != 0};
+    const NormSums to{norm, x, terms, grad_weight, grad_bias};
     for_blocks(*planes, kShortRun, threads, [&](int64_t first, int64_t channels) {
-        sum_block(*planes, first, channels, *norm, passed, terms, grad_residual, grad_weight, grad_bias);
+        sum_block(*planes, first, channels, passed, to, grad_residual);
         for_planes(*planes, first, channels, [&](int64_t c, int64_t at) {
             const Terms k = terms[c];
             for_vectors(planes->pixels, [&](int64_t i, int64_t lanes) {

@@ -1,5 +1,6 @@
 // y = mu * x + bias + sqrt(sigma^2 * x^2) eps, in one pass; and y = theta * x + bias, with what follows in evaluation.
 #include "epilogue.h"
+#include "links.h"
 #include "moments.h"
 #include "noise.h"
 #include "sparse.h"
@@ -19,6 +20,7 @@ struct Forward {
     int64_t stride_h, stride_w;
     Pattern pattern;
     Tensor x;
+    const Links* links;          // null where x is x itself and not the first of the tensors that it is made of
     const float *mu, *sigma2;    // sigma2 may be null
     std::vector<Affine> affine;  // of the output channels; empty where there is none
     const Norm* norm;            // may be null
@@ -62,9 +64,11 @@ void Forward::pack(float* slab, int64_t group, int64_t band, Range slots) const 
         const int64_t cols = std::min(view.x.data, p.cols);
         pack_band(view, band, p.rows, cols, slab + slot * view.plane * view.images,
                   [&](int64_t row, int64_t rows, float* to) {
-                      gather(Strided<const float>{from + row * stride_h * x.row, x.image, stride_h * x.row,
-                                                  stride_w * x.column},
-                             rows, cols, view.images, valid, Rows<float>{to, view.pitch, view.images});
+                      const Strided<const float> plane{from + row * stride_h * x.row, x.image, stride_h * x.row,
+                                                       stride_w * x.column};
+                      with_links(links, plane, slot / n, [&](const auto& src) {
+                          gather(src, rows, cols, view.images, valid, Rows<float>{to, view.pitch, view.images});
+                      });
                   });
     }
 }
@@ -174,14 +178,15 @@ void Forward::run(int64_t threads) const {
 
 }  // namespace
 
-// `mean` and `var` become the statistics of y; they may be null, as `bias`, `norm`, `sigma2` and `t`.
-SSVI_API Status ssvi_forward(const Shape* shape, const Pattern* pattern, const Tensor* x, const float* mu,
-                             const float* sigma2, const float* bias, const Norm* norm, uint64_t seed, float* y,
-                             uint16_t* t, float* mean, float* var, int64_t threads) {
+// `mean` and `var` become the statistics of y; they may be null, as `bias`, `norm`, `sigma2` and `t`. With `links`, x is the
+// first y of them, and its planes have more than one pixel.
+SSVI_API Status ssvi_forward(const Shape* shape, const Pattern* pattern, const Tensor* x, const Links* links,
+                             const float* mu, const float* sigma2, const float* bias, const Norm* norm, uint64_t seed,
+                             float* y, uint16_t* t, float* mean, float* var, int64_t threads) {
     return guarded([=] {
         const View view = forward_view(*shape);
         Moments moments(view, mean, var);
-        const Forward forward{view, phases_of(*shape), shape->stride_h, shape->stride_w, *pattern, *x, mu, sigma2,
+        const Forward forward{view, phases_of(*shape), shape->stride_h, shape->stride_w, *pattern, *x, links, mu, sigma2,
                               affines(shape->out_channels, bias, norm), norm, seed, y, t,
                               past_caches(shape->batch * shape->out_channels * shape->out_h() * shape->out_w()), &moments};
         if (sigma2) forward.run<true>(threads);

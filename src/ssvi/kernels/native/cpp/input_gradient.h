@@ -2,6 +2,7 @@
 // the thread until they are woven into whole rows, which are written once.
 #pragma once
 
+#include "norm_sums.h"
 #include "sparse.h"
 
 namespace ssvi {
@@ -17,11 +18,20 @@ struct Run {  // rows of one phase
 
 constexpr int64_t kStage = 2 * kTile;  // vectors of a channel between two reads of x, and two writes of dl/dx
 
+struct Added : Ahead {  // to what is there
+    void put(float* to, vec v, int64_t count) const {
+        Ahead::put(to, v + (count >= kLanes ? load(to) : load_first(to, count)), count);
+    }
+    void put_one(float* to, float v) const { *to += v; }
+};
+
 struct InputGradient {
     const Shape& shape;
     const View& view;
     const std::vector<Phase>& phases;
-    float* dx;  // may be null: nothing is written then
+    float* dx;        // may be null: nothing is written then
+    bool added;       // to what is there; only without a stride
+    InputSums* sums;  // of the norm that x comes from; only without a stride, and for planes of more than one row
 
     bool strided() const { return shape.stride_h * shape.stride_w > 1; }
     int64_t region() const {  // floats of one phase of the rows of a stage
@@ -42,11 +52,17 @@ struct InputGradient {
 inline void InputGradient::emit(const float* rows_of, int64_t group, int64_t channel, int64_t rows, Stripe stripe) const {
     const int64_t plane = shape.height * shape.width, pitch = view.row, images = view.images;
     const int64_t start = (group * images * shape.in_channels + channel) * plane + stripe.row * shape.width;
+    const bool soon = added || sums->wanted();  // what is read again at once stays near
     const Ahead to{{dx + start, shape.in_channels * plane, shape.width, 1}, view.single_row() ? rows * plane : plane,
-                   past_caches(shape.batch * shape.in_channels * plane)};
-    scatter(to, rows, shape.width, images, view.valid(group), [=](int64_t row, int64_t col, int64_t block) {
-        return load(rows_of + row * pitch + col * images + block * kLanes);
-    });
+                   !soon && past_caches(shape.batch * shape.in_channels * plane)};
+    const auto write = [&](const auto& target) {
+        scatter(target, rows, shape.width, images, view.valid(group), [=](int64_t row, int64_t col, int64_t block) {
+            return load(rows_of + row * pitch + col * images + block * kLanes);
+        });
+    };
+    if (added) write(Added{to});
+    else write(to);
+    if (sums->wanted()) sums->add(dx, start, channel, to.image, view.valid(group), rows * shape.width);
 }
 
 // The pixels of one phase: [image][row][column].

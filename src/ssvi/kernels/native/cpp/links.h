@@ -60,4 +60,11 @@ struct Linked {  // one plane of every image of a group, for `gather`
     }
 };
 
+// f(a plane as a source of `gather`): with links, the plane is that of the first y, and x is computed from all of them.
+template <class F>
+inline void with_links(const Links* links, Strided<const float> plane, int64_t channel, F f) {
+    if (links) f(Linked(*links, plane, channel));
+    else f(plane);
+}
+
 }  // namespace ssvi
