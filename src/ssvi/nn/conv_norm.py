@@ -74,12 +74,10 @@ def _convolved(conv: nn.Module, norm: nn.BatchNorm2d, x: Tensor) -> pair.Convolv
 
 def _pinned(conv: nn.Module) -> Tensor | None:
     """The theta of a convolution, if one is given, and the layer's own output is needed by no hook and no listener."""
-    if (
-        type(conv) is not Conv2d or conv._forward_hooks or conv._forward_pre_hooks
-    ):  # a subclass may compute something else
+    if type(conv) is not Conv2d:  # a subclass may compute something else than theta * x
         return None
-    posterior = conv.posterior
-    return posterior.theta if posterior.listener is None else None
+    observed = conv._forward_hooks or conv._forward_pre_hooks or conv.posterior.listener is not None
+    return None if observed else conv.posterior.theta
 
 
 def _folded(

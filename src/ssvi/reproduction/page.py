@@ -48,7 +48,8 @@ class Conditions:
         seeds = ", ".join(map(str, self.seeds))
         return (
             f"Scale {self.scale.name}: {self.scale.title}. Seeds: {seeds}; samples of theta: {self.samples}; {self.date}, "
-            f"{hardware}." + (f" {self.missing} are not trained, so some rows are of fewer seeds." if self.missing else "")
+            f"{hardware}."
+            + (f" {self.missing} are not trained, so some rows are of fewer seeds." if self.missing else "")
         )
 
 
