@@ -92,8 +92,8 @@ def reproduce_command(
     for words, missing in _shifts(runs, size, samples):
         do_evaluations(missing, words, jobs, data_dir, home)
     home.close()
-    missing = f"{len(failures)} of {len(every)} runs" if failures else ""
-    conditions = page.Conditions.now(_command(items, scale, seeds, samples), size, chosen, samples, missing)
+    untrained = f"{len(failures)} of {len(every)} runs" if failures else ""
+    conditions = page.Conditions.now(_command(items, scale, seeds, samples), size, chosen, samples, untrained)
     results = [(item, _show(item, own, failures, size, samples, data_dir)) for item, own in runs.items()]
     show_results(results, conditions, as_json)
     _write(results, conditions, folder / "reproduction.html", write)
