@@ -12,6 +12,7 @@ from ssvi.data import DataError
 from ssvi.evaluation import FinishedRun
 from ssvi.evaluation.results import Estimate
 from ssvi.evaluation.thresholds import Threshold
+from ssvi.training import model_file
 from ssvi.training.errors import RunFolderWarning
 from ssvi.training.model_file import load, save
 from ssvi.training.model_header import ModelFileError
@@ -31,7 +32,13 @@ def test_the_model_file_says_which_images_the_network_sees(run):
 def test_a_model_file_without_these_facts_is_a_clear_error(own_run):
     save(load(own_run.folder.path), own_run.folder.path / "model.safetensors", recipe=own_run.recipe.values)
     with pytest.raises(ModelFileError, match="network of your own"):
-        FinishedRun(own_run.folder.path)
+        _ = FinishedRun(own_run.folder.path).net
+
+
+def test_kept_results_are_read_without_building_the_network(own_run, monkeypatch):
+    own_run.write(FILE, Threshold(0.5, asked=3, seed=0))
+    monkeypatch.delattr(model_file, "load")
+    assert FinishedRun(own_run.folder.path).read(Threshold, FILE) == Threshold(0.5, asked=3, seed=0)
 
 
 def test_other_classes_than_those_of_the_training_are_an_error(own_run):

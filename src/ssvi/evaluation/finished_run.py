@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from ssvi.data import Batches, DataError, DataSet, Split
 from ssvi.inference.evaluate import Outputs, collect
@@ -50,14 +50,18 @@ class FinishedRun:
     def __init__(self, path: str | Path, data_dir: str | Path | None = None) -> None:
         self.folder, self.data_dir = RunFolder(path), data_dir
         self.recipe = self.folder.recipe
-        self.net = model_file.load(self.folder.path)
-        file = self.folder.path / "model.safetensors"
+        file = model_file.file_of(self.folder.path)
         header = model_file.read(file)[0]
         self._about = header.about
         self.table = header.table
         """What was learnt of the columns of a table; None where the network sees images."""
         self.model_bytes = file.stat().st_size
         self.fingerprint = hashlib.sha256(file.read_bytes()).hexdigest()[:16]
+
+    @cached_property
+    def net(self) -> nn.Module:
+        """The trained network. It is built at the first look: to read kept results, nobody needs it."""
+        return model_file.load(self.folder.path)
 
     @property
     def name(self) -> str:

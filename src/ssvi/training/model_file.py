@@ -84,7 +84,7 @@ def load(path: str | Path, net: nn.Module | None = None) -> nn.Module:
 
     `net` is the plain network that was converted; files of `ssvi train` do not need it.
     """
-    file = _model_file(Path(path))
+    file = file_of(Path(path))
     header, tensors = read(file)
     with damage_named(file):
         ready = build(file, header, tensors, net)
@@ -151,7 +151,8 @@ def _stored_posterior(posterior: SparsePosterior) -> StoredPosterior:
     return StoredPosterior(s, d, posterior.prior_sigma, posterior.sigma_map, structure=structure, family=family)
 
 
-def _model_file(path: Path) -> Path:
+def file_of(path: Path) -> Path:
+    """The model file of a run folder, or the file itself; an error where there is none."""
     file = path / "model.safetensors" if path.is_dir() else path
     if not file.is_file():
         raise ModelFileError(
