@@ -70,7 +70,7 @@ def _ood_table(by_row: Sequence[tuple[Row, list[OODResult]]], trained: str, seen
         printed = next((p for p in paper.OOD if (p.trained, p.seen, p.method) == (trained, seen, row.method)), None)
         cells = [Cell(f"{value:.2f}") for value in (printed.auroc, printed.aupr)] if printed else [Cell("-")] * 2
         ours = [side_cell(_ranked(found, ranking), RANKING.form) for ranking in RANKINGS]
-        lines.append([Cell(f"{row.label}, {sparse_name(row)}"), *cells, *ours, Cell(str(len(found)))])
+        lines.append([Cell(sparse_name(row)), *cells, *ours, Cell(str(len(found)))])
     return Table(head, lines)
 
 
