@@ -53,6 +53,7 @@ def peak_memory(kind: str, density: float) -> int:
 def training_peak(kind: str, density: float) -> int:
     """Peak size of this process above what importing everything takes, after two steps of ResNet-18 at batch 128."""
     import torch._dynamo  # noqa: F401 - as every optimiser of torch does at its first step: it is no part of a step
+
     before = epoch_end.peak_memory()
     step = training_step(kind, density)
     step()
