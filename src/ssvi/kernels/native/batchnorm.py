@@ -47,15 +47,16 @@ def batch_norm(norm: nn.BatchNorm2d, x: Tensor, *, residual: Tensor | None = Non
     if x.numel() == x.shape[1]:
         raise ValueError(f"batch_norm needs more than one value per channel in training, x is {tuple(x.shape)}")
     y, mean, var = fused_batch_norm(x, residual, norm.weight, norm.bias, norm.eps, relu)
-    if norm.training and norm.running_mean is not None:
-        track(norm, mean, var, x.numel() // x.shape[1])
+    track(norm, mean, var, x.numel() // x.shape[1])
     return y
 
 
 @torch.no_grad()
 def track(norm: nn.BatchNorm2d, mean: Tensor, var: Tensor, count: int) -> None:
-    """The running statistics, as torch.nn keeps them: `momentum=None` is the average over all batches."""
-    assert norm.running_mean is not None
+    """The running statistics, if the norm has some and trains, as torch.nn keeps them: `momentum=None` is the average over
+    all batches."""
+    if not norm.training or norm.running_mean is None:
+        return
     assert norm.running_var is not None
     assert norm.num_batches_tracked is not None
     norm.num_batches_tracked.add_(1)

@@ -37,13 +37,10 @@ def conv_norm(
 ) -> Tensor:  # fmt: skip
     """relu(norm(theta * x + bias) + residual), with everything that `norm` does to its running statistics."""
     added = None if residual is None else residual.expand(layer.out_shape(x.shape))
-    made_of = links.links_of(x)
-    kept = () if made_of is None else (links.Edge.apply(x), made_of.coefficients, *made_of.ys)
     z, y, mean, var, own, _ = sparse_norm(
-        x, theta, index, bias, layer, added, norm.weight, norm.bias, norm.eps, relu, *kept
+        x, theta, index, bias, layer, added, norm.weight, norm.bias, norm.eps, relu, *links.in_place_of(x)
     )
-    if norm.training and norm.running_mean is not None:
-        batchnorm.track(norm, mean, var, z.numel() // z.shape[1])
+    batchnorm.track(norm, mean, var, z.numel() // z.shape[1])
     if residual is None or residual.shape == z.shape:
         links.remember(z, y, own, residual)
     return z
@@ -110,9 +107,7 @@ def passed(
 def _differentiable(ctx: Any, grad_z: Tensor) -> tuple[Tensor | None, ...]:
     """The five gradients in torch's operators."""
     edge, theta, index, y, mask, weight, shift, mean, var, x, coefficients, *ys = ctx.saved_tensors
-    if edge is not None:
-        made_of = links.Links(coefficients, tuple(value for value in ys if value is not None))
-        x = links.Filled.apply(edge, made_of.value())
+    x = x if edge is None else links.again(edge, coefficients, ys)
     grad = grad_z * passed(mask, y, weight, shift, mean, var, ctx.eps) if ctx.relu else grad_z
     gradients = transforms.conv_norm_gradients(grad, x, theta, weight, index, Convolution(*ctx.layer), ctx.eps)
     grad_x, grad_theta, grad_weight = gradients

@@ -34,11 +34,6 @@ class Convolved(NamedTuple):
         """As the operator takes it."""
         return *self[:4], self.norm.weight, self.norm.bias, self.norm.eps
 
-    def track(self, mean: Tensor, var: Tensor, count: int) -> None:
-        """What the norm does to its running statistics."""
-        if self.norm.training and self.norm.running_mean is not None:
-            batchnorm.track(self.norm, mean, var, count)
-
 
 def supports(x: Tensor, first: Convolved, second: Convolved) -> bool:
     """Whether the operator can serve: each layer with its norm, the second one without a stride, on several rows."""
@@ -54,13 +49,11 @@ def conv_norm_pair(x: Tensor, first: Convolved, second: Convolved, *, residual: 
     shape = second.layer.out_shape(first.layer.out_shape(x.shape))
     identity = residual is x and x.shape == shape and first.layer.stride_h == first.layer.stride_w == 1
     added = None if residual is None or identity else residual.expand(shape)
-    made_of = links.links_of(x)
-    kept = () if made_of is None else (links.Edge.apply(x), made_of.coefficients, *made_of.ys)
     z, y1, mean1, var1, _, y2, mean2, var2, own, _ = sparse_norm_pair(
-        x, *first.arguments(), *second.arguments(), added, identity, relu, *kept
+        x, *first.arguments(), *second.arguments(), added, identity, relu, *links.in_place_of(x)
     )
-    first.track(mean1, var1, y1.numel() // y1.shape[1])
-    second.track(mean2, var2, z.numel() // z.shape[1])
+    batchnorm.track(first.norm, mean1, var1, y1.numel() // y1.shape[1])
+    batchnorm.track(second.norm, mean2, var2, z.numel() // z.shape[1])
     if residual is None or residual.shape == z.shape:
         links.remember(z, y2, own, residual)
     return z
@@ -125,9 +118,7 @@ def _differentiable(ctx: Any, grad_z: Tensor) -> tuple[Tensor | None, ...]:
     """The eight gradients in torch's operators."""
     edge, x, coefficients, *ys, theta1, index1, y1, weight1, shift1, mean1, var1, _ = ctx.saved_tensors[:14]
     theta2, index2, y2, weight2, shift2, mean2, var2, mask = ctx.saved_tensors[14:]
-    if edge is not None:
-        made_of = links.Links(coefficients, tuple(value for value in ys if value is not None))
-        x = links.Filled.apply(edge, made_of.value())
+    x = x if edge is None else links.again(edge, coefficients, ys)
     (conv1, conv2), (eps1, eps2) = (Convolution(*layer) for layer in ctx.layers), ctx.eps
     passed1 = conv_norm.passed(None, y1, weight1, shift1, mean1, var1, eps1)
     grad = grad_z * conv_norm.passed(mask, y2, weight2, shift2, mean2, var2, eps2) if ctx.relu else grad_z

@@ -12,6 +12,7 @@ may do with it what they like; whoever else needs its values keeps it as usual.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from ctypes import Structure, c_int64, c_void_p
 from typing import Any, NamedTuple
 
@@ -78,6 +79,12 @@ def links_of(x: Tensor) -> Links | None:
     return known if known is not None and known.ys else None
 
 
+def in_place_of(x: Tensor) -> tuple[Tensor, ...]:
+    """What an operator keeps in place of x, as its last arguments: the edge, coefficients and ys. Empty where it keeps x."""
+    made_of = links_of(x)
+    return () if made_of is None else (Edge.apply(x), made_of.coefficients, *made_of.ys)
+
+
 def _lookup(x: Tensor) -> Links | None:
     if torch.compiler.is_compiling() or not x.requires_grad or x.dim() != 4 or x.shape[2] == 1:
         return None
@@ -123,3 +130,10 @@ class Filled(torch.autograd.Function):
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor, None]:
         """That of the edge."""
         return grad, None
+
+
+def again(edge: Tensor, coefficients: Tensor, ys: Sequence[Tensor | None]) -> Tensor:
+    """x, from what was kept in its place: its values, with its history."""
+    made_of = Links(coefficients, tuple(value for value in ys if value is not None))
+    filled: Tensor = Filled.apply(edge, made_of.value())
+    return filled
