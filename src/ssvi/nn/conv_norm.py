@@ -29,6 +29,7 @@ def conv_norm(
         assert isinstance(conv, Conv2d)
         geometry, index = conv.geometry, conv.posterior.index
         if kernels.chosen(x, geometry, index.numel()) == "native":
+            x = x.float()  # half precision, as autocast may give it
             layer, padded = Convolution.of(geometry), conv.padded(x)
             of_conv = (padded, theta, index, conv.bias, layer)
             if not batchnorm.by_batch(norm) and batchnorm.supports(norm, x):
@@ -52,7 +53,7 @@ def conv_norm_pair(
     if first is not None and second is not None:
         assert isinstance(conv1, Conv2d)
         assert isinstance(conv2, Conv2d)
-        padded = conv1.padded(x)
+        padded = conv1.padded(x.float())
         if not conv2.pads_first and pair.supports(padded, first, second):
             added = None if residual is None else residual()
             return pair.conv_norm_pair(padded, first, second, residual=added, relu=relu)

@@ -24,11 +24,11 @@ _new_capsule.restype = ctypes.py_object
 _new_capsule.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
 
 
-def empty(shape: Sequence[int]) -> Tensor:
-    """A contiguous float32 tensor (batch, channels, rows, columns) without values."""
-    block = library().ssvi_arena_take((ctypes.c_int64 * 4)(*shape)) if prod(shape) >= LEAST_NUMBERS else None
+def empty(shape: Sequence[int], half: bool = False) -> Tensor:
+    """A contiguous float32 tensor (batch, channels, rows, columns) without values; with `half` a bfloat16 one."""
+    block = library().ssvi_arena_take((ctypes.c_int64 * 4)(*shape), half) if prod(shape) >= LEAST_NUMBERS else None
     if block is None:  # small, or the system gives no such range of addresses
-        return torch.empty(tuple(shape))
+        return torch.empty(tuple(shape), dtype=torch.bfloat16 if half else torch.float32)
     tensor: Tensor = from_dlpack(_new_capsule(block, _CAPSULE, None))
     return tensor
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 
 from ssvi.kernels.native import arena, transforms
 from ssvi.kernels.native.functions import pointer
-from ssvi.kernels.native.library import Norm, Planes, available, library
+from ssvi.kernels.native.library import Kept, Norm, Planes, available, library
 from ssvi.kernels.native.links import COEFFICIENTS
 from ssvi.kernels.native.operators import operator
 from ssvi.kernels.native.threads import threads_for
@@ -78,9 +78,9 @@ def applied_batch_norm(
 
 
 def apply(x: Tensor, norm: Norm, y: Tensor, mask: Tensor | None = None) -> None:
-    """Fill y, and for a backward pass the mask of the ReLU."""
+    """Fill y from an x of either precision, and for a backward pass the mask of the ReLU."""
     library().ssvi_batchnorm_apply(
-        byref(Planes.of(x)), pointer(x), byref(norm), pointer(y), pointer(mask), threads_for(2 * x.numel())
+        byref(Planes.of(x)), byref(Kept.of(x)), byref(norm), pointer(y), pointer(mask), threads_for(2 * x.numel())
     )
 
 

@@ -31,14 +31,20 @@ def supports(norm: nn.BatchNorm2d, x: Tensor, layer: Convolution, shape: Sequenc
     return batchnorm.supports(norm, x) and batchnorm.by_batch(norm) and rows > 0 and columns > 0 and rows * columns > 1
 
 
+def half_precision() -> bool:
+    """Whether what waits for the backward pass is kept in bfloat16: inside `torch.autocast("cpu", torch.bfloat16)`."""
+    return torch.is_autocast_enabled("cpu") and torch.get_autocast_dtype("cpu") == torch.bfloat16
+
+
 def conv_norm(
     norm: nn.BatchNorm2d, x: Tensor, theta: Tensor, index: Tensor, bias: Tensor | None, layer: Convolution, *,
     residual: Tensor | None = None, relu: bool = False,
 ) -> Tensor:  # fmt: skip
     """relu(norm(theta * x + bias) + residual), with everything that `norm` does to its running statistics."""
     added = None if residual is None else residual.expand(layer.out_shape(x.shape))
+    of_norm = (norm.weight, norm.bias, norm.eps, relu)
     z, y, mean, var, own, _ = sparse_norm(
-        x, theta, index, bias, layer, added, norm.weight, norm.bias, norm.eps, relu, *links.in_place_of(x)
+        x, theta, index, bias, layer, added, *of_norm, half_precision(), *links.in_place_of(x)
     )
     batchnorm.track(norm, mean, var, z.numel() // z.shape[1])
     if residual is None or residual.shape == z.shape:
@@ -49,17 +55,17 @@ def conv_norm(
 @operator("ssvi::sparse_norm")
 def sparse_norm(
     x: Tensor, theta: Tensor, index: Tensor, bias: Tensor | None, layer: Sequence[int], residual: Tensor | None,
-    weight: Tensor | None, shift: Tensor | None, eps: float, relu: bool, edge: Tensor | None = None,
+    weight: Tensor | None, shift: Tensor | None, eps: float, relu: bool, half: bool = False, edge: Tensor | None = None,
     coefficients: Tensor | None = None, y1: Tensor | None = None, y2: Tensor | None = None, y3: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """z = relu(norm(y) + residual), y = theta * x + bias, mean and (biased) variance of y, z as a link, the ReLU's mask.
 
-    The arguments from `edge` on are for the backward pass alone: what it keeps in place of x. The mask is empty where the
-    sign of norm(y) tells it, or where there is no ReLU.
+    With `half`, y is bfloat16. The arguments from `edge` on are for the backward pass alone: what it keeps in place of x.
+    The mask is empty where the sign of norm(y) tells it, or where there is no ReLU.
     """
     conv = Convolution(*layer)
     mean, var = theta.new_zeros(conv.out), theta.new_zeros(conv.out)
-    y, _ = forward(x, theta, None, index, bias, 0, conv, moments=(mean, var))
+    y, _ = forward(x, theta, None, index, bias, 0, conv, moments=(mean, var), half=half)
     tensors = [None if v is None else v.contiguous() for v in (weight, shift, mean, var, residual)]
     z, norm = arena.empty(y.shape), Norm.of(tensors, eps, relu)
     mask = empty_mask(y, relu and residual is not None)
@@ -75,17 +81,18 @@ def empty_mask(y: Tensor, needed: bool) -> Tensor:
 @sparse_norm.register_fake
 def _(
     x: Tensor, theta: Tensor, index: Tensor, bias: Tensor | None, layer: Sequence[int], residual: Tensor | None,
-    weight: Tensor | None, shift: Tensor | None, eps: float, relu: bool, edge: Tensor | None = None,
+    weight: Tensor | None, shift: Tensor | None, eps: float, relu: bool, half: bool = False, edge: Tensor | None = None,
     coefficients: Tensor | None = None, y1: Tensor | None = None, y2: Tensor | None = None, y3: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     conv = Convolution(*layer)
     z = x.new_empty(conv.out_shape(x.shape))
     of_norm = (x.new_empty(conv.out), x.new_empty(conv.out), x.new_empty(conv.out, links.COEFFICIENTS))
-    return z, torch.empty_like(z), *of_norm, empty_mask(z, relu and residual is not None)
+    y = torch.empty_like(z, dtype=torch.bfloat16 if half else None)
+    return z, y, *of_norm, empty_mask(z, relu and residual is not None)
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
-    x, theta, index, _bias, ctx.layer, residual, weight, shift, ctx.eps, ctx.relu, edge, *made_of = inputs
+    x, theta, index, _bias, ctx.layer, residual, weight, shift, ctx.eps, ctx.relu, _half, edge, *made_of = inputs
     _z, y, mean, var, _link, mask = output
     ctx.mark_non_differentiable(*output[1:])
     ctx.set_materialize_grads(False)  # no zeros of the size of y
@@ -101,7 +108,7 @@ def passed(
     """True where the ReLU behind the norm let a value pass: by its mask, or by the sign of norm(y)."""
     if mask is not None:
         return relu_mask.passed(mask, y.shape)
-    return F.batch_norm(y, mean, var, weight, shift, False, 0.0, eps) > 0
+    return F.batch_norm(y.float(), mean, var, weight, shift, False, 0.0, eps) > 0
 
 
 def _differentiable(ctx: Any, grad_z: Tensor) -> tuple[Tensor | None, ...]:

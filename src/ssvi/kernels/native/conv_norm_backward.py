@@ -12,7 +12,7 @@ from torch import Tensor
 from ssvi.kernels.geometry import Convolution
 from ssvi.kernels.native import arena, batchnorm
 from ssvi.kernels.native.functions import pointer
-from ssvi.kernels.native.library import Norm, Planes, library
+from ssvi.kernels.native.library import Kept, Norm, Planes, library
 from ssvi.kernels.native.links import Links
 from ssvi.kernels.native.operators import operator
 from ssvi.kernels.native.passes import NormGradient, backward
@@ -33,14 +33,14 @@ class BehindNorm(NamedTuple):
 def norm_sums(grad_z: Tensor, y: Tensor, mask: Tensor | None, norm: Norm, residual: bool) -> BehindNorm:
     """The sweep over dl/dz and y for z = relu(norm(y) + residual); `norm` refers to tensors that the caller holds."""
     grad_z = grad_z.contiguous()
-    grad_residual = arena.empty(y.shape) if residual else y.new_empty(0)
-    grad_weight, grad_shift, terms = (y.new_empty(y.shape[1], *size) for size in ((), (), (batchnorm.TERMS,)))
+    grad_residual = arena.empty(y.shape) if residual else grad_z.new_empty(0)
+    grad_weight, grad_shift, terms = (grad_z.new_empty(y.shape[1], *size) for size in ((), (), (batchnorm.TERMS,)))
     library().ssvi_batchnorm_sums(
-        byref(Planes.of(y)), pointer(grad_z), pointer(y), pointer(mask), byref(norm), pointer(terms),
+        byref(Planes.of(y)), pointer(grad_z), byref(Kept.of(y)), pointer(mask), byref(norm), pointer(terms),
         pointer(grad_residual if residual else None), pointer(grad_weight), pointer(grad_shift), threads_for(2 * y.numel()),
     )  # fmt: skip
     # What the ReLU let pass is in `grad_residual`; without a residual the sign of norm(y) tells it.
-    behind = NormGradient(y.data_ptr(), terms.data_ptr(), bool(norm.relu) and not residual)
+    behind = NormGradient(Kept.of(y), terms.data_ptr(), bool(norm.relu) and not residual)
     return BehindNorm(grad_residual if residual else grad_z, behind, terms, grad_residual, grad_weight, grad_shift)
 
 
@@ -75,5 +75,7 @@ def _(
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     given = y1 if x is None else x
     assert given is not None
-    grad_x, grad_residual = y.new_empty(given.shape if need_x else 0), y.new_empty(y.shape if residual else 0)
+    grad_x, grad_residual = (
+        grad_z.new_empty(of.shape if needed else 0) for of, needed in ((given, need_x), (y, residual))
+    )
     return grad_x, theta.new_empty(theta.shape), grad_residual, torch.empty_like(mean), torch.empty_like(mean)

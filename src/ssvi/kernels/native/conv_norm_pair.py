@@ -49,8 +49,9 @@ def conv_norm_pair(x: Tensor, first: Convolved, second: Convolved, *, residual: 
     shape = second.layer.out_shape(first.layer.out_shape(x.shape))
     identity = residual is x and x.shape == shape and first.layer.stride_h == first.layer.stride_w == 1
     added = None if residual is None or identity else residual.expand(shape)
+    half = conv_norm.half_precision()
     z, y1, mean1, var1, _, y2, mean2, var2, own, _ = sparse_norm_pair(
-        x, *first.arguments(), *second.arguments(), added, identity, relu, *links.in_place_of(x)
+        x, *first.arguments(), *second.arguments(), added, identity, relu, half, *links.in_place_of(x)
     )
     batchnorm.track(first.norm, mean1, var1, y1.numel() // y1.shape[1])
     batchnorm.track(second.norm, mean2, var2, z.numel() // z.shape[1])
@@ -64,21 +65,21 @@ def sparse_norm_pair(
     x: Tensor, theta1: Tensor, index1: Tensor, bias1: Tensor | None, layer1: Sequence[int], weight1: Tensor | None,
     shift1: Tensor | None, eps1: float, theta2: Tensor, index2: Tensor, bias2: Tensor | None, layer2: Sequence[int],
     weight2: Tensor | None, shift2: Tensor | None, eps2: float, residual: Tensor | None, identity: bool, relu: bool,
-    edge: Tensor | None = None, coefficients: Tensor | None = None, of1: Tensor | None = None,
+    half: bool = False, edge: Tensor | None = None, coefficients: Tensor | None = None, of1: Tensor | None = None,
     of2: Tensor | None = None, of3: Tensor | None = None,
 ) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor, Tensor]:  # fmt: skip
     """z; y1, its mean and (biased) variance, and z1 as a link; the same of y2 and z; the mask of the last ReLU.
 
-    With `identity` the residual is x. The arguments from `edge` on are for the backward pass alone: what it keeps in place
-    of x.
+    With `identity` the residual is x. With `half`, y1 and y2 are bfloat16. The arguments from `edge` on are for the backward
+    pass alone: what it keeps in place of x.
     """
     conv1, conv2 = Convolution(*layer1), Convolution(*layer2)
     mean1, var1, mean2, var2 = (theta1.new_zeros(size) for size in (conv1.out, conv1.out, conv2.out, conv2.out))
-    y1, _ = forward(x, theta1, None, index1, bias1, 0, conv1, moments=(mean1, var1))
+    y1, _ = forward(x, theta1, None, index1, bias1, 0, conv1, moments=(mean1, var1), half=half)
     of_norm1 = [None if v is None else v.contiguous() for v in (weight1, shift1, mean1, var1, None)]
     link1 = batchnorm.link(Norm.of(of_norm1, eps1, True), conv1.out)
     inner = links.Links(link1.unsqueeze(0), (y1,)).addresses()
-    y2, _ = forward(y1, theta2, None, index2, bias2, 0, conv2, moments=(mean2, var2), links=inner)
+    y2, _ = forward(y1, theta2, None, index2, bias2, 0, conv2, moments=(mean2, var2), links=inner, half=half)
     added = x if identity else residual
     of_norm2 = [None if v is None else v.contiguous() for v in (weight2, shift2, mean2, var2, added)]
     z, norm2 = arena.empty(y2.shape), Norm.of(of_norm2, eps2, relu)
@@ -89,21 +90,23 @@ def sparse_norm_pair(
 
 @sparse_norm_pair.register_fake
 def _(x: Tensor, *arguments: Any) -> tuple[Tensor, ...]:
-    _theta1, _, _, layer1, *_of_norm1, _theta2, _, _, layer2, _, _, _, residual, identity, relu = arguments[:17]
+    layer1, layer2, (residual, identity, relu, *rest) = arguments[3], arguments[10], arguments[14:]
+    half = bool(rest) and rest[0]  # it has a default
     conv1, conv2 = Convolution(*layer1), Convolution(*layer2)
-    y1 = x.new_empty(conv1.out_shape(x.shape))
-    y2 = x.new_empty(conv2.out_shape(y1.shape))
+    dtype = torch.bfloat16 if half else x.dtype
+    y1 = x.new_empty(conv1.out_shape(x.shape), dtype=dtype)
+    y2 = x.new_empty(conv2.out_shape(y1.shape), dtype=dtype)
     of1, of2 = (
         (x.new_empty(conv.out), x.new_empty(conv.out), x.new_empty(conv.out, links.COEFFICIENTS))
         for conv in (conv1, conv2)
     )
     mask = conv_norm.empty_mask(y2, relu and (identity or residual is not None))
-    return torch.empty_like(y2), y1, *of1, y2, *of2, mask
+    return torch.empty_like(y2, dtype=x.dtype), y1, *of1, y2, *of2, mask
 
 
 def _save(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, ...]) -> None:
     x, theta1, index1, _, layer1, weight1, shift1, eps1, theta2, index2, _, layer2, weight2, shift2, eps2 = inputs[:15]
-    residual, ctx.identity, ctx.relu, edge, *made_of = inputs[15:]
+    residual, ctx.identity, ctx.relu, _half, edge, *made_of = inputs[15:]
     _z, y1, mean1, var1, link1, y2, mean2, var2, _link2, mask = output
     ctx.mark_non_differentiable(*output[1:])
     ctx.set_materialize_grads(False)  # no zeros of the size of y

@@ -12,7 +12,7 @@ from torch import Tensor
 from ssvi.kernels.geometry import Convolution
 from ssvi.kernels.native import batchnorm
 from ssvi.kernels.native.conv_norm_backward import norm_sums
-from ssvi.kernels.native.library import Norm
+from ssvi.kernels.native.library import Kept, Norm
 from ssvi.kernels.native.links import Links
 from ssvi.kernels.native.operators import operator
 from ssvi.kernels.native.passes import NormGradient, NormSums, backward
@@ -36,9 +36,9 @@ def sparse_norm_pair_backward(
         Norm.of((weight2, shift2, mean2, var2, None), eps2, relu),
     )
     behind = norm_sums(grad_z, y2, mask, norm2, residual or identity)
-    terms1 = y1.new_empty(len(mean1), batchnorm.TERMS)
+    terms1 = grad_z.new_empty(len(mean1), batchnorm.TERMS)
     grad_weight1, grad_shift1 = torch.empty_like(mean1), torch.empty_like(mean1)
-    sums1 = NormSums(addressof(norm1), *(v.data_ptr() for v in (y1, terms1, grad_weight1, grad_shift1)))
+    sums1 = NormSums(addressof(norm1), Kept.of(y1), *(v.data_ptr() for v in (terms1, grad_weight1, grad_shift1)))
     inner = Links(link1.unsqueeze(0), (y1,))
     grad_z1, grad_theta2, _ = backward(
         behind.gradient, y1, None, theta2, None, index2, Convolution(*layer2), True, behind.norm, inner.addresses(), sums1
@@ -49,10 +49,10 @@ def sparse_norm_pair_backward(
     # The gradient of the residual has been read by now, so that of x may take its place.
     grad_x, grad_theta1, _ = backward(
         grad_z1, given, None, theta1, None, index1, Convolution(*layer1), need_x,
-        NormGradient(y1.data_ptr(), terms1.data_ptr(), True), None if made_of is None else made_of.addresses(),
+        NormGradient(Kept.of(y1), terms1.data_ptr(), True), None if made_of is None else made_of.addresses(),
         add_to=behind.grad_residual if identity and need_x else None,
     )  # fmt: skip
-    grad_residual = behind.grad_residual if residual else y1.new_empty(0)
+    grad_residual = behind.grad_residual if residual else grad_z.new_empty(0)
     of_first = (grad_x, grad_theta1, grad_weight1, grad_shift1)
     return *of_first, grad_theta2, behind.grad_weight, behind.grad_shift, grad_residual
 

@@ -13,7 +13,7 @@ from typing import Any
 from torch import Tensor
 
 _WITH_STATUS: dict[str, tuple[Any, ...]] = {
-    "ssvi_forward": (*[c_void_p] * 8, c_uint64, *[c_void_p] * 4, c_int64),
+    "ssvi_forward": (*[c_void_p] * 8, c_uint64, *[c_void_p] * 5, c_int64),
     "ssvi_backward": (*[c_void_p] * 11, c_bool, *[c_void_p] * 2, c_int64),
     "ssvi_block_forward": (*[c_void_p] * 5, c_int64, c_void_p, c_int64),
     "ssvi_block_backward": (*[c_void_p] * 5, c_int64, *[c_void_p] * 2, c_int64),
@@ -32,7 +32,7 @@ _WITHOUT_RESULT: dict[str, tuple[Any, ...]] = {  # they take no memory
     "ssvi_arena_trim": (),
 }
 _WITH_NUMBER: dict[str, tuple[Any, ...]] = {"ssvi_slots": (c_void_p,), "ssvi_arena_reach": ()}
-_WITH_ADDRESS: dict[str, tuple[Any, ...]] = {"ssvi_arena_take": (c_void_p,)}
+_WITH_ADDRESS: dict[str, tuple[Any, ...]] = {"ssvi_arena_take": (c_void_p, c_bool)}
 FUNCTIONS = (*_WITH_STATUS, *_WITHOUT_RESULT)
 _RESULTS = {c_int64: _WITH_NUMBER, c_void_p: _WITH_ADDRESS, None: _WITHOUT_RESULT, ctypes.c_int32: _WITH_STATUS}
 _OUT_OF_MEMORY, _TOO_LARGE = 1, 2  # `Status` of status.h; zero is success

@@ -27,7 +27,7 @@ _INSTALL = (
     "install a C++ compiler (for instance `apt install g++`), then `pip install --force-reinstall --no-deps ssvi`"
 )
 
-_INTERFACE = 6  # `ssvi_interface` of pattern.cpp
+_INTERFACE = 7  # `ssvi_interface` of pattern.cpp
 
 
 def open_library(path: Path) -> ctypes.CDLL:
@@ -138,6 +138,17 @@ class Strided(ctypes.Structure):
     def of(cls, x: Tensor) -> Strided:
         """A view of a tensor (batch, channels, rows, columns) of any strides."""
         return cls(x.data_ptr(), *x.stride())
+
+
+class Kept(ctypes.Structure):
+    """`Kept` of kept.h: the address of a contiguous float32 or bfloat16 tensor, so the caller keeps it alive."""
+
+    _fields_ = [("data", ctypes.c_void_p), ("half", ctypes.c_int32)]
+
+    @classmethod
+    def of(cls, tensor: Tensor) -> Kept:
+        """A contiguous tensor."""
+        return cls(tensor.data_ptr(), tensor.dtype == torch.bfloat16)
 
 
 class Planes(ctypes.Structure):

@@ -20,6 +20,7 @@ import torch
 from torch import Tensor
 
 from ssvi.kernels.native.by_tensor import ByTensor
+from ssvi.kernels.native.library import Kept
 
 MOST = 3
 """`kMostLinks` of links.h: each is read again, so a longer sum would cost more time than its memory is worth."""
@@ -32,7 +33,7 @@ LEAST_NUMBERS = 1 << 20
 class LinkAddresses(Structure):
     """`Links` of links.h: addresses alone, so the caller keeps the tensors alive."""
 
-    _fields_ = [("y", c_void_p * MOST), ("coefficients", c_void_p), ("count", c_int64), ("channels", c_int64)]
+    _fields_ = [("y", Kept * MOST), ("coefficients", c_void_p), ("count", c_int64), ("channels", c_int64)]
 
 
 class Links(NamedTuple):
@@ -48,7 +49,7 @@ class Links(NamedTuple):
 
     def addresses(self) -> LinkAddresses:
         """As the library takes it."""
-        ys = (c_void_p * MOST)(*(y.data_ptr() for y in self.ys))
+        ys = (Kept * MOST)(*map(Kept.of, self.ys))
         return LinkAddresses(ys, self.coefficients.data_ptr(), *self.coefficients.shape[:2])
 
     def value(self) -> Tensor:

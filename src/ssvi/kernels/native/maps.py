@@ -12,13 +12,17 @@ from ssvi.kernels.native.library import available
 from ssvi.kernels.native.ops import seed, sparse_draw, sparse_fixed
 from ssvi.kernels.native.transposed import sparse_transposed
 
+HALVES = (torch.bfloat16, torch.float16)
+
 
 def supports(x: Tensor, geometry: Geometry) -> bool:
     """Whether the kernels can do this at all: Linear, and Conv and ConvTranspose 1d and 2d, on float32 tensors of the CPU.
 
-    Not inside `torch.func`, and not a transposed convolution that adds more rows than its stride: they are of no pixel.
+    Under autocast also on those in half precision, which are computed with in float32. Not inside `torch.func`, and not a
+    transposed convolution that adds more rows than its stride: they are of no pixel.
     """
-    served = available() and x.device.type == "cpu" and x.dtype == torch.float32 and geometry.ndim <= 2
+    served = available() and x.device.type == "cpu" and geometry.ndim <= 2
+    served = served and (x.dtype == torch.float32 or (x.dtype in HALVES and torch.is_autocast_enabled("cpu")))
     added = zip(geometry.output_padding or (), geometry.stride, strict=False)
     return served and all(rows < stride for rows, stride in added) and not transforms.active()
 
@@ -48,17 +52,18 @@ def fixed(x: Tensor, theta: Tensor, index: Tensor, geometry: Geometry, bias: Ten
 
 
 def _as_images(x: Tensor, geometry: Geometry) -> Tensor:
-    """x as (batch, channels, rows, columns): a fully connected layer has one pixel, a layer of one dimension one row."""
+    """x as (batch, channels, rows, columns) in float32: Linear has one pixel, a layer of one dimension one row."""
     if geometry.ndim == 0:
         if x.dim() == 0 or x.shape[-1] != geometry.shape[1]:
             raise ValueError(f"x: shape {tuple(x.shape)} does not fit a layer of {geometry.shape[1]} inputs")
-        return x.reshape(-1, geometry.shape[1], 1, 1)
-    images = x.unsqueeze(-2) if geometry.ndim == 1 else x
+        return x.float().reshape(-1, geometry.shape[1], 1, 1)
+    images = x.float().unsqueeze(-2) if geometry.ndim == 1 else x.float()
     return images if images.dim() == 4 else images.unsqueeze(0)
 
 
 def _as_given(y: Tensor, x: Tensor, geometry: Geometry) -> Tensor:
-    """y with as many dimensions as x was given with."""
+    """y with as many dimensions as x was given with, and in its precision."""
+    y = y.to(x.dtype)
     if geometry.ndim == 0:
         return y.reshape(*x.shape[:-1], geometry.shape[0])
     y = y.squeeze(-2) if geometry.ndim == 1 else y

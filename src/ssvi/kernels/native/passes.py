@@ -15,7 +15,7 @@ from ssvi.kernels.geometry import Convolution
 from ssvi.kernels.native import arena
 from ssvi.kernels.native.by_tensor import ByTensor
 from ssvi.kernels.native.functions import pointer
-from ssvi.kernels.native.library import Norm, Pattern, Shape, Strided, library
+from ssvi.kernels.native.library import Kept, Norm, Pattern, Shape, Strided, library
 from ssvi.kernels.native.links import LinkAddresses
 from ssvi.kernels.native.threads import threads_for
 
@@ -23,36 +23,39 @@ from ssvi.kernels.native.threads import threads_for
 class NormGradient(Structure):
     """`NormGradient` of norm_gradient.h: addresses alone, so the caller keeps the tensors alive."""
 
-    _fields_ = [("y", c_void_p), ("terms", c_void_p), ("relu", c_int32)]
+    _fields_ = [("y", Kept), ("terms", c_void_p), ("relu", c_int32)]
 
 
 class NormSums(Structure):
     """`NormSums` of norm_sums.h: addresses alone, that of `Norm` too."""
 
-    _fields_ = [(name, c_void_p) for name in ("norm", "y", "terms", "grad_weight", "grad_bias")]
+    _fields_ = [("norm", c_void_p), ("y", Kept), *((name, c_void_p) for name in ("terms", "grad_weight", "grad_bias"))]
 
 
 def forward(
     x: Tensor, mu: Tensor, sigma2: Tensor | None, index: Tensor, bias: Tensor | None, seed: int, conv: Convolution,
     norm: Norm | None = None, moments: tuple[Tensor, Tensor] | None = None, links: LinkAddresses | None = None,
+    half: bool = False,
 ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
     """y, and t = eps / (2 std) for the backward pass; without sigma2 theta = mu and there is no t. `norm` is applied to y.
 
     `moments` become the mean and the (biased) variance of each channel of y. With `links`, x is the first of the tensors
-    that the input is made of, and the input is computed where it is read.
+    that the input is made of, and the input is computed where it is read. With `half`, at one theta without a norm, y is
+    rounded to bfloat16 where it is written.
 
     y = mu * x + bias + sqrt(sigma2 * x^2) eps, with mu = sigma2 = 0 at every position that is not in `index`.
     """
     shape = out_shape(x, conv)
-    check(x, {"mu": mu, "sigma2": sigma2}, index, bias, conv.out)
-    y = arena.empty(shape)
+    check(x if links is None else None, {"mu": mu, "sigma2": sigma2}, index, bias, conv.out)
+    y = arena.empty(shape, half)
     t = None if sigma2 is None else torch.empty_like(y, dtype=torch.bfloat16)
     if y.numel():
         mu, (sigma2, bias) = mu.contiguous(), (None if v is None else v.contiguous() for v in (sigma2, bias))
         layer = pattern_of(index, x.shape, conv)
         library().ssvi_forward(
             layer.shape, layer.pattern, byref(Strided.of(x)), _by_reference(links), pointer(mu), pointer(sigma2),
-            pointer(bias), _by_reference(norm), seed, pointer(y), pointer(t), *map(pointer, moments or (None, None)),
+            pointer(bias), _by_reference(norm), seed, *_by_precision(y),
+            pointer(t), *map(pointer, moments or (None, None)),
             threads_of(x, y, index),
         )  # fmt: skip
     return y, t
@@ -86,6 +89,11 @@ def backward(
     return grad_x, grad_mu, grad_sigma2
 
 
+def _by_precision(y: Tensor) -> tuple[int | None, int | None]:
+    """The addresses of float32 values and of bfloat16 ones; one of them is null."""
+    return (None, y.data_ptr()) if y.dtype == torch.bfloat16 else (y.data_ptr(), None)
+
+
 def _by_reference(structure: Structure | None) -> Any:
     return None if structure is None else byref(structure)
 
@@ -95,7 +103,7 @@ def threads_of(x: Tensor, y: Tensor, index: Tensor) -> int:
     return threads_for(x.numel() + y.numel(), index.numel() * (y.numel() // y.shape[1]))
 
 
-def check(x: Tensor, values: dict[str, Tensor | None], index: Tensor, bias: Tensor | None, outputs: int) -> None:
+def check(x: Tensor | None, values: dict[str, Tensor | None], index: Tensor, bias: Tensor | None, outputs: int) -> None:
     """The kernels trust their arguments, so what would read beyond a tensor stops here."""
     for name, value in {"x": x, **values, "bias": bias}.items():
         if value is not None and value.dtype != torch.float32:

@@ -18,7 +18,7 @@ struct DLTensor {  // dlpack.h, version 0
         int32_t type, id;
     } device;
     int32_t dimensions;
-    struct {
+    struct Number {
         uint8_t code, bits;
         uint16_t lanes;
     } type;
@@ -56,21 +56,22 @@ void free_block(DLManagedTensor* tensor) {
 
 }  // namespace
 
-// A DLManagedTensor of float32 numbers, or null where the arena has no place. It has its shape from the start: a view would
+// A DLManagedTensor of float32 numbers, or of bfloat16 if they have `half` the size, or null where the arena has no place. It has its shape from the start: a view would
 // keep the tensor that it was made from, and torch adds up gradients in place only where nothing else has their memory.
-SSVI_API void* ssvi_arena_take(const int64_t* shape) {
+SSVI_API void* ssvi_arena_take(const int64_t* shape, bool half) {
 #if defined(__SANITIZE_ADDRESS__)
     return nullptr;  // memory of its own for each tensor: a byte too far is seen
 #endif
     if (!of_this_process()) return nullptr;
     try {
         std::unique_ptr<Block> block(new Block{});
-        block->bytes = sizeof(float);
+        block->bytes = half ? sizeof(uint16_t) : sizeof(float);
         for (int i = 0; i < 4; i++) block->shape[i] = shape[i], block->bytes *= size_t(shape[i]);
+        const DLTensor::Number number = half ? DLTensor::Number{4, 16, 1} : DLTensor::Number{2, 32, 1};
         const ptrdiff_t place = arena().take(block->bytes);
         if (place < 0) return nullptr;
         block->place = size_t(place);
-        block->tensor = {arena().at(block->place), {1, 0}, 4, {2, 32, 1}, block->shape, nullptr, 0};
+        block->tensor = {arena().at(block->place), {1, 0}, 4, number, block->shape, nullptr, 0};
         block->deleter = free_block;
         return static_cast<DLManagedTensor*>(block.release());
     } catch (const std::bad_alloc&) {

@@ -48,7 +48,7 @@ void Backward::pack(Slabs slabs, int64_t group, int64_t band, Range channels) co
         const Rows<float> sink{slabs.g + to, pitch, view.images};
         const int64_t start = (first * view.planes + channel) * plane + row * view.x.data;
         if (!Variance && norm) {
-            const Strided<const float> y{norm->y + start, view.planes * plane, view.x.data, 1};
+            const KeptPlane y{norm->y, start, view.planes * plane, view.x.data, 1};
             gather(Normed{g, y, norm->terms[channel], norm->relu != 0}, rows, view.x.data, view.images, valid, sink);
             return;
         }

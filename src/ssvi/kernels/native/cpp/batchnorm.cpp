@@ -21,14 +21,14 @@ inline vec first_lanes(vec v, int64_t lanes) {
 }
 
 // y = relu(scale x + shift + residual) for a block of channels; `mask` may be null
-inline void apply(const Planes& s, int64_t first, int64_t channels, const Channel* of, const float* x,
+inline void apply(const Planes& s, int64_t first, int64_t channels, const Channel* of, const Kept& x,
                   const float* residual, bool relu, float* y, uint8_t* mask) {
     const bool past = streams(s, y);
     for_planes(s, first, channels, [&](int64_t c, int64_t at) {
         uint8_t* passed = mask ? mask + at / s.pixels * mask_bytes(s.pixels) : nullptr;
         const float scale = of[c - first].scale, shift = of[c - first].shift;
         for_vectors(s.pixels, [&](int64_t i, int64_t lanes) {
-            vec v = get(x + at + i, lanes) * scale + shift;
+            vec v = x.get(at + i, lanes) * scale + shift;
             if (residual) v += get(residual + at + i, lanes);
             if (passed) store_mask(passed + i / kLanes * kMaskBytes, v > 0.0f);
             v = relu ? rectify(v) : v;
@@ -50,12 +50,12 @@ SSVI_API void ssvi_batchnorm_link(const Norm* norm, int64_t channels, Coefficien
 }
 
 // With given statistics. For a backward pass, what the ReLU let pass; in evaluation the mask is null.
-SSVI_API void ssvi_batchnorm_apply(const Planes* planes, const float* x, const Norm* norm, float* y, uint8_t* mask,
+SSVI_API void ssvi_batchnorm_apply(const Planes* planes, const Kept* x, const Norm* norm, float* y, uint8_t* mask,
                                    int64_t threads) {
     for_blocks(*planes, kLongRun, threads, [&](int64_t first, int64_t channels) {
         Channel of[kMost];
         for (int64_t i = 0; i < channels; i++) static_cast<Affine&>(of[i]) = affine_of(*norm, first + i);
-        apply(*planes, first, channels, of, x, norm->residual, norm->relu, y, mask);
+        apply(*planes, first, channels, of, *x, norm->residual, norm->relu, y, mask);
     });
 }
 
@@ -86,7 +86,7 @@ SSVI_API void ssvi_batchnorm_forward(const Planes* planes, const float* x, const
             mean[c] = of[i].mean, var[c] = float(of[i].second.flush() / count);
             static_cast<Affine&>(of[i]) = affine_of(weight, bias, c, mean[c], var[c], eps);
         }
-        apply(s, first, channels, of, x, residual, relu, y, nullptr);
+        apply(s, first, channels, of, {x, false}, residual, relu, y, nullptr);
     });
 }
 

@@ -10,7 +10,9 @@ namespace {
 // dl/dz of z = scale x + shift: what a ReLU lets pass. `y` is its output, `mask` the bits of it that are not zero; where both
 // are null, z is computed again.
 struct Passed {
-    const float *grad_y, *x, *y;
+    const float* grad_y;
+    Kept x;
+    const float* y;
     const uint8_t* mask;
     int64_t pixels;  // of a plane
     bool relu;
@@ -22,7 +24,7 @@ struct Passed {
         const vec g = get(grad_y + plane + i, lanes);
         if (!relu) return g;
         if (bits) return load_mask(bits + i / kLanes * kMaskBytes) ? g : vec{};
-        return y ? (get(y + plane + i, lanes) > 0.0f ? g : vec{}) : k.before_relu(g, get(x + plane + i, lanes));
+        return y ? (get(y + plane + i, lanes) > 0.0f ? g : vec{}) : k.before_relu(g, x.get(plane + i, lanes));
     }
 };
 
@@ -40,7 +42,7 @@ void sum_block(const Planes& s, int64_t first, int64_t channels, const Passed& p
         for_vectors(s.pixels, [&](int64_t i, int64_t lanes) {
             const vec g = passed(at, bits, i, lanes, k);
             total += g;
-            with_x += g * (get(passed.x + at + i, lanes) - k.mean);
+            with_x += g * (passed.x.get(at + i, lanes) - k.mean);
             if (past) stream(grad_residual + at + i, g);
             else if (grad_residual) put(grad_residual + at + i, g, lanes);
         });
@@ -56,11 +58,11 @@ void sum_block(const Planes& s, int64_t first, int64_t channels, const Passed& p
 
 // The first half of the backward pass; `ssvi_backward` of the layer in front does the rest where it reads the gradient. The
 // mask is needed where there was a ReLU behind a residual, and `grad_residual` where there was a residual; else they are null.
-SSVI_API void ssvi_batchnorm_sums(const Planes* planes, const float* grad_y, const float* x, const uint8_t* mask,
+SSVI_API void ssvi_batchnorm_sums(const Planes* planes, const float* grad_y, const Kept* x, const uint8_t* mask,
                                   const Norm* norm, Terms* terms, float* grad_residual, float* grad_weight,
                                   float* grad_bias, int64_t threads) {
-    const Passed passed{grad_y, x, nullptr, mask, planes->pixels, norm->relu != 0};
-    const NormSums to{norm, x, terms, grad_weight, grad_bias};
+    const Passed passed{grad_y, *x, nullptr, mask, planes->pixels, norm->relu != 0};
+    const NormSums to{norm, *x, terms, grad_weight, grad_bias};
     for_blocks(*planes, kLongRun, threads, [&](int64_t first, int64_t channels) {
         sum_block(*planes, first, channels, passed, to, grad_residual);
     });
@@ -70,8 +72,8 @@ SSVI_API void ssvi_batchnorm_sums(const Planes* planes, const float* grad_y, con
 SSVI_API void ssvi_batchnorm_backward(const Planes* planes, const float* grad_y, const float* x, const float* y,
                                       const Norm* norm, Terms* terms, float* grad_x, float* grad_residual,
                                       float* grad_weight, float* grad_bias, int64_t threads) {
-    const Passed passed{grad_y, x, y, nullptr, planes->pixels, norm->relu != 0};
-    const NormSums to{norm, x, terms, grad_weight, grad_bias};
+    const Passed passed{grad_y, {x, false}, y, nullptr, planes->pixels, norm->relu != 0};
+    const NormSums to{norm, {x, false}, terms, grad_weight, grad_bias};
     for_blocks(*planes, kShortRun, threads, [&](int64_t first, int64_t channels) {
         sum_block(*planes, first, channels, passed, to, grad_residual);
         for_planes(*planes, first, channels, [&](int64_t c, int64_t at) {

@@ -40,11 +40,11 @@ inline std::vector<Affine> affines(int64_t channels, const float* bias, const No
 inline vec rectify(vec v) { return v < 0.0f ? vec{} : v; }  // NaN stays
 
 // y = relu(v + residual), for `scatter`; the residual lies in memory as y does.
-struct Finish : Ahead {
+struct Finish : Ahead<float> {
     const float* residual;
     bool relu;
 
-    Finish(const Ahead& to, const float* residual, bool relu) : Ahead(to), residual(residual), relu(relu) {}
+    Finish(const Ahead<float>& to, const float* residual, bool relu) : Ahead(to), residual(residual), relu(relu) {}
 
     void put(float* to, vec v, int64_t count) const {
         if (residual) {

@@ -26,6 +26,7 @@ struct Forward {
     const Norm* norm;            // may be null
     uint64_t seed;
     float* y;
+    uint16_t* halves;  // y as bfloat16; null where it is float32
     uint16_t* t;       // eps / (2 std) as bfloat16
     bool large;        // y goes past the caches
     Moments* moments;  // of y
@@ -109,13 +110,17 @@ void Forward::emit(const float* mean, const float* t_rows, int64_t group, int64_
     const Affine* a = affine.empty() ? nullptr : affine.data() + channel;
     const int64_t pitch = view.row, images = view.images;
     const int64_t next = view.single_row() ? 1 : 0;  // channels from one row to the next
+    const auto write = [&](const auto& to) {
+        scatter(to, rows, cols, images, view.valid(group), [=](int64_t row, int64_t col, int64_t block) {
+            const vec v = load(mean + row * pitch + col * images + block * kLanes);
+            return a ? v * a[row * next].scale + a[row * next].shift : v;
+        });
+    };
+    const int64_t ahead = next ? rows * cols : plane;
+    if (halves) return write(Ahead<uint16_t>{{halves + start, view.channels * plane, cols, 1}, ahead, large});
     const float* residual = norm && norm->residual ? norm->residual + start : nullptr;
-    const Ahead to{{y + start, view.channels * plane, cols, 1}, next ? rows * cols : plane, large};
-    const Finish out{to, residual, norm && norm->relu};
-    scatter(out, rows, cols, images, view.valid(group), [=](int64_t row, int64_t col, int64_t block) {
-        const vec v = load(mean + row * pitch + col * images + block * kLanes);
-        return a ? v * a[row * next].scale + a[row * next].shift : v;
-    });
+    const Ahead<float> to{{y + start, view.channels * plane, cols, 1}, ahead, large};
+    write(Finish{to, residual, norm && norm->relu});
     if (t_rows)
         scatter(Strided<uint16_t>{t + start, view.channels * plane, cols, 1}, rows, cols, view.images,
                 view.valid(group), [&](int64_t row, int64_t col, int64_t block) {
@@ -178,16 +183,17 @@ void Forward::run(int64_t threads) const {
 
 }  // namespace
 
-// `mean` and `var` become the statistics of y; they may be null, as `bias`, `norm`, `sigma2` and `t`. With `links`, x is the
-// first y of them, and its planes have more than one pixel.
+// `mean` and `var` become the statistics of y, before it is rounded; they may be null, as `bias`, `norm`, `sigma2` and `t`. With
+// `links`, x is the first y of them, and its planes have more than one pixel. At one theta without a `norm`, y may go to `halves`
+// as bfloat16; else they are null.
 SSVI_API Status ssvi_forward(const Shape* shape, const Pattern* pattern, const Tensor* x, const Links* links,
                              const float* mu, const float* sigma2, const float* bias, const Norm* norm, uint64_t seed,
-                             float* y, uint16_t* t, float* mean, float* var, int64_t threads) {
+                             float* y, uint16_t* halves, uint16_t* t, float* mean, float* var, int64_t threads) {
     return guarded([=] {
         const View view = forward_view(*shape);
         Moments moments(view, mean, var);
         const Forward forward{view, phases_of(*shape), shape->stride_h, shape->stride_w, *pattern, *x, links, mu, sigma2,
-                              affines(shape->out_channels, bias, norm), norm, seed, y, t,
+                              affines(shape->out_channels, bias, norm), norm, seed, y, halves, t,
                               past_caches(shape->batch * shape->out_channels * shape->out_h() * shape->out_w()), &moments};
         if (sigma2) forward.run<true>(threads);
         else forward.run<false>(threads);

@@ -18,7 +18,7 @@ struct Run {  // rows of one phase
 
 constexpr int64_t kStage = 2 * kTile;  // vectors of a channel between two reads of x, and two writes of dl/dx
 
-struct Added : Ahead {  // to what is there
+struct Added : Ahead<float> {  // to what is there
     void put(float* to, vec v, int64_t count) const {
         Ahead::put(to, v + (count >= kLanes ? load(to) : load_first(to, count)), count);
     }
@@ -53,7 +53,7 @@ inline void InputGradient::emit(const float* rows_of, int64_t group, int64_t cha
     const int64_t plane = shape.height * shape.width, pitch = view.row, images = view.images;
     const int64_t start = (group * images * shape.in_channels + channel) * plane + stripe.row * shape.width;
     const bool soon = added || sums->wanted();  // what is read again at once stays near
-    const Ahead to{{dx + start, shape.in_channels * plane, shape.width, 1}, view.single_row() ? rows * plane : plane,
+    const Ahead<float> to{{dx + start, shape.in_channels * plane, shape.width, 1}, view.single_row() ? rows * plane : plane,
                    !soon && past_caches(shape.batch * shape.in_channels * plane)};
     const auto write = [&](const auto& target) {
         scatter(target, rows, shape.width, images, view.valid(group), [=](int64_t row, int64_t col, int64_t block) {

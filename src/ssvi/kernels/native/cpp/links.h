@@ -4,7 +4,7 @@
 // f = -infinity). So x itself need not be kept.
 #pragma once
 
-#include "pack.h"
+#include "kept.h"
 
 namespace ssvi {
 
@@ -15,21 +15,21 @@ struct Coefficients {  // of one link and one channel; their number is mirrored 
 constexpr int64_t kMostLinks = 3;
 
 struct Links {  // mirrored in links.py
-    const float* y[kMostLinks];  // contiguous, and all of one shape
-    const Coefficients* of;      // by link, then by channel
+    Kept y[kMostLinks];      // all of one shape
+    const Coefficients* of;  // by link, then by channel
     int64_t count, channels;
 };
 
 struct Linked {  // one plane of every image of a group, for `gather`
-    Strided<const float> y[kMostLinks];
+    KeptPlane y[kMostLinks];
     Coefficients of[kMostLinks];
     int64_t count;
 
-    // `plane` is that of a tensor in the place of the first y.
+    // `plane` is where that of a float32 tensor would be, if it began where the first y begins.
     Linked(const Links& links, Strided<const float> plane, int64_t channel) : count(links.count) {
-        const int64_t offset = plane.data - links.y[0];
+        const int64_t offset = plane.data - links.y[0].floats();
         for (int64_t k = 0; k < count; k++) {
-            y[k] = {links.y[k] + offset, plane.image, plane.row, plane.column};
+            y[k] = {links.y[k], offset, plane.image, plane.row, plane.column};
             of[k] = links.of[k * links.channels + channel];
         }
     }

@@ -1,7 +1,7 @@
 // dl/dy of z = relu(batchnorm(y)), value by value, once the sums over each channel are known.
 #pragma once
 
-#include "pack.h"
+#include "kept.h"
 
 namespace ssvi {
 
@@ -20,13 +20,14 @@ struct Terms {  // their number is mirrored in batchnorm.py
 };
 
 struct NormGradient {  // mirrored in passes.py
-    const float* y;      // what the norm saw, contiguous
+    Kept y;              // what the norm saw
     const Terms* terms;  // of its channels
     int32_t relu;
 };
 
 struct Normed {  // one plane of every image of a group, for `gather`
-    Strided<const float> gradient, y;
+    Strided<const float> gradient;
+    KeptPlane y;
     Terms terms;
     bool relu;
 

@@ -12,7 +12,7 @@ namespace ssvi {
 
 struct NormSums {  // mirrored in passes.py: where they go; terms, dl/dweight and dl/dbias by channel
     const Norm* norm;
-    const float* y;  // what the norm saw, contiguous
+    Kept y;  // what the norm saw
     Terms* terms;
     float *grad_weight, *grad_bias;
 
@@ -43,9 +43,10 @@ class InputSums {
         const Terms k = to_->terms[channel];
         vec sum = {}, product = {};
         for (int64_t i = 0; i < images; i++) {
-            const float *gradient = dz + start + i * image, *y = to_->y + start + i * image;
+            const float* gradient = dz + start + i * image;
+            const int64_t from = start + i * image;
             for_vectors(floats, [&](int64_t at, int64_t lanes) {
-                const vec before = get(y + at, lanes), g = k.before_relu(get(gradient + at, lanes), before);
+                const vec before = to_->y.get(from + at, lanes), g = k.before_relu(get(gradient + at, lanes), before);
                 sum += g;
                 product += g * (before - k.mean);
             });

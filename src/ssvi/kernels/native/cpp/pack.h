@@ -34,17 +34,18 @@ struct Strided {  // one plane of every image of a group
 
 // The prefetchers of the hardware do not follow from one plane to the next: what the next call writes is asked for here.
 // What goes past the caches needs no such question.
-struct Ahead : Strided<float> {
-    int64_t ahead;  // floats from here to where the next call writes
+template <class T>
+struct Ahead : Strided<T> {
+    int64_t ahead;  // values from here to where the next call writes
     bool past;
 
-    Ahead(Strided<float> to, int64_t ahead, bool large)
-        : Strided<float>(to), ahead(ahead), past(large && to.image % kLanes == 0 && starts_vector(to.data)) {}
+    Ahead(Strided<T> to, int64_t ahead, bool large)
+        : Strided<T>(to), ahead(ahead), past(large && to.image % kLanes == 0 && starts_vector(to.data)) {}
 
-    void put(float* to, vec v, int64_t count) const {
+    void put(T* to, vec v, int64_t count) const {
         if (past && count >= kLanes) return stream(to, v);
         __builtin_prefetch(to + ahead, 1);
-        Strided<float>::put(to, v, count);
+        Strided<T>::put(to, v, count);
     }
 };
 

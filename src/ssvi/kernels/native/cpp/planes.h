@@ -58,7 +58,6 @@ inline void for_vectors(int64_t pixels, F f) {
     if (i < pixels) f(i, pixels - i);
 }
 
-inline vec get(const float* p, int64_t lanes) { return lanes == kLanes ? load(p) : load_first(p, lanes); }
 inline void put(float* p, vec v, int64_t lanes) { lanes == kLanes ? store(p, v) : store_first(p, v, lanes); }
 
 // Whether what is written to all planes goes past the caches, by `stream`.

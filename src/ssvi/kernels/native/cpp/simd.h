@@ -91,6 +91,17 @@ inline void stream(float* p, vec v) {
 #endif
 }
 
+inline void stream(uint16_t* p, vec v) {
+    const hvec half = to_bf16(v);
+#if defined(__AVX512F__)
+    _mm256_stream_si256(reinterpret_cast<__m256i*>(p), bits<__m256i>(half));
+#elif defined(__AVX__)
+    _mm_stream_si128(reinterpret_cast<__m128i*>(p), bits<__m128i>(half));
+#else
+    std::memcpy(p, &half, sizeof half);
+#endif
+}
+
 // What this thread has streamed is written before other threads go on.
 inline void streamed() {
 #if defined(__x86_64__)
@@ -98,7 +109,10 @@ inline void streamed() {
 #endif
 }
 
-inline bool starts_vector(const float* p) { return reinterpret_cast<uintptr_t>(p) % sizeof(vec) == 0; }
+template <class T>
+inline bool starts_vector(const T* p) {
+    return reinterpret_cast<uintptr_t>(p) % (kLanes * sizeof(T)) == 0;
+}
 
 // Whether a tensor of so many floats is too large for the caches to keep it until it is read.
 inline bool past_caches(int64_t floats) { return floats >= int64_t(1) << 21; }
@@ -131,6 +145,11 @@ inline void store_first(T* p, vec v, int64_t count) {
     T lanes[kLanes];
     store(lanes, v);
     std::memcpy(p, lanes, count * sizeof(T));
+}
+
+template <class T>
+inline vec get(const T* p, int64_t lanes) {
+    return lanes == kLanes ? load(p) : load_first(p, lanes);
 }
 
 inline float widen(float v) { return v; }
