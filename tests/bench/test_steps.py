@@ -12,7 +12,20 @@ from ssvi.bench.dense_ivon import DenseIVON
 from ssvi.kernels import ivon
 
 
-@pytest.mark.parametrize("kind", ["deterministic", "vi", "denseivon-nhwc", "lrt", "point", "scatter", "ivon"])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        "deterministic",
+        "vi",
+        "denseivon-nhwc",
+        "lrt",
+        "point",
+        "scatter",
+        "ivon",
+        "deterministic-nhwc-bf16",
+        "ivon-bf16",
+    ],
+)
 def test_a_step_moves_the_weights(kind, monkeypatch):
     nets = []
     make = steps.network

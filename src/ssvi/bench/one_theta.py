@@ -17,8 +17,8 @@ AIMS = {
 
 
 def one_theta(turns: int, say: Say) -> list[RatioRow]:
-    """Point posteriors (RigL, SET, static) at three widths, and IVON with its optimiser."""
-    return [*(_point(width, turns, say) for width in AIMS), *_ivon(turns, say)]
+    """Point posteriors (RigL, SET, static) at three widths and with bfloat16 activations, and IVON with its optimiser."""
+    return [*(_point(width, turns, say) for width in AIMS), *_ivon(turns, say), _bfloat16(turns, say)]
 
 
 def _formats(kind: str, width: int = 64) -> dict[str, Work]:
@@ -35,6 +35,16 @@ def _point(width: int, turns: int, say: Say) -> RatioRow:
     return against_dense(
         f"ResNet-18 step, one theta, width {width}", "deterministic", seconds, [*dense], aims=AIMS[width]
     )
+
+
+def _bfloat16(turns: int, say: Say) -> RatioRow:
+    """Under autocast. torch's own layers then multiply in bfloat16, which fast machines gain by and slow ones lose by."""
+    say("training step at one theta, activations in bfloat16")
+    dense = _formats("deterministic")
+    dense |= {f"{kind}-bf16": training_step(f"{kind}-bf16") for kind in dense}
+    seconds = interleaved(dense | with_updates("point-bf16"), turns)
+    charge_updates(seconds)
+    return against_dense("ResNet-18 step, one theta, bfloat16", "deterministic", seconds, [*dense])
 
 
 def _ivon(turns: int, say: Say) -> list[RatioRow]:

@@ -40,7 +40,7 @@ def against_dense(
 
     Args:
         dense: what the dense sides are.
-        sides: the dense sides, of which the fastest counts: "kind-layout" or "layout".
+        sides: the dense sides, of which the fastest counts: "kind-layout", "kind-layout-bf16" or "layout".
         aims: the ratios that are aimed at, by density.
     """
     best = min(sides, key=lambda side: seconds[side])
@@ -48,4 +48,4 @@ def against_dense(
     by_density = {
         d: SparseTime(1e3 * seconds[f"{d}"], ratio, ratio * d, (aims or {}).get(d)) for d, ratio in ratios.items()
     }
-    return RatioRow(what, f"{dense} ({best.rpartition('-')[2]})", 1e3 * seconds[best], by_density)
+    return RatioRow(what, f"{dense} ({best.partition('-')[2] or best})", 1e3 * seconds[best], by_density)

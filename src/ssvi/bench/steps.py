@@ -62,12 +62,13 @@ def training_step(
 ) -> TrainingStep:
     """A whole step: `deterministic`, `vi` or `denseivon`, dense; `lrt`, `point`, `scatter` or `ivon`, sparse.
 
-    A name ending in `-nhwc` runs in channels_last. A sparse network updates gamma at every `every`-th step.
+    With `-nhwc` behind its name it runs in channels_last, with `-bf16` (the last of both) under autocast. A sparse network
+    updates gamma at every `every`-th step.
     """
-    kind, _, layout = kind.partition("-")
+    kind, *how = kind.split("-")
     net = network(kind, density, width)
     x, y = torch.randn(batch, 3, 32, 32), torch.randint(10, (batch,))
-    if layout == "nhwc":
+    if "nhwc" in how:
         net, x = nhwc(net), x.contiguous(memory_format=torch.channels_last)
     optimizer, objective = _optimizer(kind, net), _objective(kind, net)
     subspace = None
@@ -76,10 +77,11 @@ def training_step(
         subspace = Subspace(net, optimizer, every=every, rate=0.3)
 
     def loss() -> Tensor:
-        with kernels.use(
-            "auto" if kind in SPARSE and kind != "scatter" else "dense"
-        ):  # the others run torch's own BatchNorm
-            return objective(F.cross_entropy(net(x), y))
+        # The others run torch's own BatchNorm.
+        kernel = "auto" if kind in SPARSE and kind != "scatter" else "dense"
+        with kernels.use(kernel), torch.autocast("cpu", torch.bfloat16, enabled="bf16" in how):
+            output = net(x)
+        return objective(F.cross_entropy(output.float(), y))
 
     sampled = optimizer.sampled if isinstance(optimizer, (IVON, DenseIVON)) else nullcontext
     return TrainingStep(sampled, loss, optimizer, subspace)

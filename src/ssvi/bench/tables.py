@@ -107,6 +107,8 @@ def memory(turns: int, say: Say) -> list[MemoryRow]:
     networks = {"dense VI": ("vi", 1.0), "deterministic": ("deterministic", 1.0)}
     networks |= {f"local reparameterisation, {1 - d:.0%}": ("lrt", d) for d in DENSITIES}
     networks |= {"one theta, 95%": ("point", 0.05), "IVON, 95%": ("ivon", 0.05)}
+    networks |= {"deterministic, bfloat16": ("deterministic-bf16", 1.0)}
+    networks |= {"one theta, bfloat16, 95%": ("point-bf16", 0.05), "IVON, bfloat16, 95%": ("ivon-bf16", 0.05)}
     aims = {"one theta, 95%": 0.6, "IVON, 95%": 0.6}
     return [
         MemoryRow(what, peak_memory(kind, density) / 2**20, aims.get(what))

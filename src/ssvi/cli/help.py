@@ -23,7 +23,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Posterior": ("samples", "batchnorm_batches"),
     "Updates of gamma": (),
     "Optimiser": ("epochs", "batch_size", "lr", "per_epoch", "clip"),
-    "Run": ("method", "seed", "device", "threads", "sync_batchnorm", "checkpoint_steps"),
+    "Run": ("method", "seed", "device", "precision", "threads", "sync_batchnorm", "checkpoint_steps"),
 }  # fmt: skip
 """The groups, and the settings of each that all methods have. Those of methods say it in `Settings.GROUP`. What is in none
 of them is an option of the command, and belongs to the run."""

@@ -35,6 +35,7 @@ from ssvi.training.recipe_rules import (
     DATA,
     DEVICE,
     MODEL,
+    PRECISIONS,
     SAMPLES,
     SEED,
     SIZE,
@@ -107,6 +108,9 @@ class Recipe:
     )
     sync_batchnorm: bool = setting(False, "with several processes: BatchNorm by the statistics of the whole batch")
     seed: int = setting(0, "of everything random", SEED)
+    precision: str = setting(
+        "float32", "'float32', or 'bfloat16': activations by autocast; weights and gradients stay", one_of(PRECISIONS)
+    )
     device: str = setting("cpu", "where the network is trained: cpu, cuda, cuda:1, mps", DEVICE)
     threads: int = setting(0, "CPU threads; 0 leaves torch's choice", THREADS)
     checkpoint_steps: int = setting(0, "a checkpoint every so many steps besides that of each epoch; 0: none", whole(0))

@@ -17,6 +17,8 @@ for a recipe may come from a larger machine."""
 
 NETWORKS = (*BY_NAME, *FOR_ROWS)
 
+PRECISIONS = ("float32", "bfloat16")
+
 DATA = Rule(lambda v: bool(v) and is_text(v), "the name of a data set, or a path")
 SIZE = Rule(is_size, f"empty, N or HxW (height x width), from 1 to {LARGEST_SIDE} pixels")
 CHANNELS = Rule(lambda v: v in (0, 1, 3), "0, 1 or 3")

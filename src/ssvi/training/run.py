@@ -83,6 +83,10 @@ class Run:
         """Where the network is."""
         return next(self.net.parameters()).device
 
+    def precision(self) -> torch.autocast:
+        """Around a forward pass in training: autocast where the recipe says so."""
+        return torch.autocast(self.device.type, torch.bfloat16, enabled=self.recipe.precision == "bfloat16")
+
     @property
     def done(self) -> bool:
         """Whether every epoch is trained."""
@@ -129,7 +133,9 @@ class Run:
         # a step on phi, by a gradient of the loss (Eq. 3)
         training.optimizer.zero_grad()
         with training.sampling():
-            nll = training.job.nll(self.forward(x), y)
+            with self.precision():
+                output = self.forward(x)
+            nll = training.job.nll(output, y)
             loss = training.loss(nll)
             if not torch.isfinite(loss):
                 raise TrainingError(f"loss={loss.item()} at step {self.progress.step}: lower lr or sigma_init")

@@ -27,6 +27,7 @@ SENSIBLE: dict[str, tuple[Any, ...]] = {
     "model": ("mlp", "lenet", "resnet20"), "validation": (0.0, 0.1, 0.5), "seed": (0, 1, 2**40), "lr": (1e-3, 0.1),
     "density": (1.0, 0.5, 0.05, 0.01), "every": (1, 2, 10), "rate": (0.0, 0.1, 0.9), "threads": (0, 1, 2),
     "augment": ("none", "crop", "crop-flip"), "size": ("", "4", "6x8"), "channels": (0, 1, 3), "clip": (0.0, 1.0),
+    "precision": ("float32", "bfloat16"),
     "checkpoint_steps": (0, 1, 3), "members": (1, 2), "batchnorm_batches": (0, 1, 4), "mc_steps": (1, 2),
     "pretrained": ("",), "device": ("cpu",), "data": ("digits",), "target": ("",), "test": ("",), "task": ("auto",),
     "likelihood": ("auto",), "categories": ((),), "ignore": ((),), "test_share": (0.0,), "memory": (0.0, 0.4),
