@@ -1,6 +1,8 @@
 // dl/dx, dl/dmu and dl/dsigma^2 from dl/dy, in one pass over the support.
 #include "backward.h"
 
+#include "few.h"
+
 namespace ssvi {
 
 template <bool Variance, bool Input>
@@ -93,6 +95,7 @@ static void backward(const Shape& shape, const Pattern& pattern, const Tensor& x
                      const float* mu, const float* sigma2, float* dx, bool added, float* grad_mu, float* grad_sigma2,
                      int64_t threads) {
     const View view = backward_view(shape);
+    if (few(view) && !sigma2 && !norm && !added) return few_backward(view, pattern, x, grad_y, mu, dx, grad_mu);
     const Schedule schedule(view, threads);
     // Threads that share a slab own different columns and write to one buffer; others need one each.
     const int64_t count = pattern.count, buffers = schedule.alone ? schedule.threads : 1, kinds = sigma2 ? 2 : 1;

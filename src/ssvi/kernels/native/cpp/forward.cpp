@@ -1,5 +1,6 @@
 // y = mu * x + bias + sqrt(sigma^2 * x^2) eps, in one pass; and y = theta * x + bias, with what follows in evaluation.
 #include "epilogue.h"
+#include "few.h"
 #include "links.h"
 #include "moments.h"
 #include "noise.h"
@@ -195,6 +196,8 @@ SSVI_API Status ssvi_forward(const Shape* shape, const Pattern* pattern, const T
         const Forward forward{view, phases_of(*shape), shape->stride_h, shape->stride_w, *pattern, *x, links, mu, sigma2,
                               affines(shape->out_channels, bias, norm), norm, seed, y, halves, t,
                               past_caches(shape->batch * shape->out_channels * shape->out_h() * shape->out_w()), &moments};
+        if (few(view) && !sigma2 && !norm && !mean && !halves)
+            return few_forward(view, *pattern, *x, mu, forward.affine, y);
         if (sigma2) forward.run<true>(threads);
         else forward.run<false>(threads);
         if (moments.wanted()) moments.finish(bias);
