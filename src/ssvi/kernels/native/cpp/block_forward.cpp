@@ -1,7 +1,7 @@
 // y = theta * x + bias for a support of blocks of outputs. Slabs, patterns and threads are those of forward.cpp.
 #include "blocks.h"
 #include "epilogue.h"
-#include "sparse.h"
+#include "input.h"
 
 using namespace ssvi;
 
@@ -11,44 +11,17 @@ constexpr int64_t kStripe = 2 * kTile;  // vectors of a channel between two writ
 
 struct BlockForward {
     View view;
-    std::vector<Phase> phases;
-    int64_t stride_h, stride_w;
-    Pattern pattern;
-    Tensor x;
+    Input input;
     const float* theta;
     std::vector<Affine> affine;  // the bias; empty where there is none
     float* y;
 
-    void pack(float* slab, int64_t group, int64_t band, Range slots) const;
     template <int B>
     void block(const float* slab, float* mean, int64_t channel, int64_t rows) const;
     void emit(const float* mean, int64_t group, int64_t channel, Stripe stripe, int64_t rows) const;
     template <int B>
     void run(int64_t threads) const;
 };
-
-void BlockForward::pack(float* slab, int64_t group, int64_t band, Range slots) const {
-    const int64_t n = int64_t(phases.size()), valid = view.valid(group);
-    const float* images = x.data + group * view.images * x.image;
-    if (view.fully_connected() && n == 1) {  // channels are rows
-        gather(Strided<const float>{images + slots.begin * x.channel, x.image, x.channel, 1}, slots.end - slots.begin, 1,
-               view.images, valid,
-               Rows<float>{slab + (view.origin + slots.begin * view.plane) * view.images, view.plane, view.images});
-        return;
-    }
-    for (int64_t slot = slots.begin; slot < slots.end; slot++) {
-        if (pattern.col_start[slot] == pattern.col_start[slot + 1]) continue;  // nothing reads it
-        const Phase& p = phases[slot % n];
-        const float* from = images + slot / n * x.channel + p.row * x.row + p.col * x.column;
-        const int64_t cols = std::min(view.x.data, p.cols);
-        pack_band(view, band, p.rows, cols, slab + slot * view.plane * view.images,
-                  [&](int64_t row, int64_t rows, float* to) {
-                      gather(Strided<const float>{from + row * stride_h * x.row, x.image, stride_h * x.row,
-                                                  stride_w * x.column},
-                             rows, cols, view.images, valid, Rows<float>{to, view.pitch, view.images});
-                  });
-    }
-}
 
 // f(constant number of vectors, where they start in the slab, where in the accumulators) for `rows` rows of a channel
 template <int Most, class F>
@@ -66,8 +39,8 @@ inline void for_block_tiles(const View& view, int64_t rows, F f) {
 // B channels over one stripe; in `mean` a channel takes `rows` rows.
 template <int B>
 void BlockForward::block(const float* slab, float* mean, int64_t channel, int64_t rows) const {
-    const int32_t begin = pattern.row_start[channel], count = pattern.row_start[channel + 1] - begin;
-    const Weights w{pattern.row_offset + begin, theta + begin, nullptr, count};
+    const int32_t begin = input.pattern.row_start[channel], count = input.pattern.row_start[channel + 1] - begin;
+    const Weights w{input.pattern.row_offset + begin, theta + begin, nullptr, count};
     for_block_tiles<kBlockTile<B>>(view, rows, [&](auto r, int64_t from, int64_t to) {
         tile_forward_block<B, decltype(r)::value>(slab + from, view.step, view.images, w, mean + to, rows * view.row,
                                                   view.out);
@@ -103,7 +76,7 @@ void BlockForward::run(int64_t threads) const {
         if (slab != common) std::memset(slab, 0, view.slab * sizeof(float));
         for (int64_t task = tasks.begin; task < tasks.end; task++) {
             const int64_t group = task / view.bands, band = task % view.bands;
-            pack(slab, group, band, team.share(view.planes));
+            input.pack(view, slab, group, band, team.share(view.planes));
             wait();
             const Range units = team.share(ceil_div(view.channels, at_once));
             const int64_t top = band * view.band, rows = view.band_rows(band);
@@ -131,8 +104,8 @@ void BlockForward::run(int64_t threads) const {
 SSVI_API Status ssvi_block_forward(const Shape* shape, const Pattern* pattern, const Tensor* x, const float* theta,
                                    const float* bias, int64_t block, float* y, int64_t threads) {
     return guarded([=] {
-        const BlockForward forward{forward_view(*shape), phases_of(*shape), shape->stride_h, shape->stride_w, *pattern,
-                                   *x, theta, affines(shape->out_channels, bias, nullptr), y};
+        const BlockForward forward{forward_view(*shape), Input(*shape, *pattern, *x), theta,
+                                   affines(shape->out_channels, bias, nullptr), y};
         if (block % kBlock == 0) forward.run<kBlock>(threads);
         else forward.run<4>(threads);
     });

@@ -1,7 +1,7 @@
 // y = mu * x + bias + sqrt(sigma^2 * x^2) eps, in one pass; and y = theta * x + bias, with what follows in evaluation.
 #include "epilogue.h"
 #include "few.h"
-#include "links.h"
+#include "input.h"
 #include "moments.h"
 #include "noise.h"
 #include "sparse.h"
@@ -17,11 +17,7 @@ constexpr int kMost = Variance ? kTile : 2 * kTile;  // vectors of a tile: witho
 
 struct Forward {
     View view;
-    std::vector<Phase> phases;
-    int64_t stride_h, stride_w;
-    Pattern pattern;
-    Tensor x;
-    const Links* links;          // null where x is x itself and not the first of the tensors that it is made of
+    Input input;
     const float *mu, *sigma2;    // sigma2 may be null
     std::vector<Affine> affine;  // of the output channels; empty where there is none
     const Norm* norm;            // may be null
@@ -32,7 +28,6 @@ struct Forward {
     bool large;        // y goes past the caches
     Moments* moments;  // of y
 
-    void pack(float* slab, int64_t group, int64_t band, Range slots) const;
     template <bool Variance>
     void channels(const float* slab, float* mean, float* var, int64_t group, int64_t channel, int64_t count,
                   Stripe stripe) const;
@@ -48,31 +43,6 @@ inline void disturb(float* mean, float* var, vec eps) {
     const ivec silent = v < kVarianceFloor;  // false for NaN, which goes on
     store(mean, load(mean) + (silent ? vec{} : sqrt(v) * eps));
     store(var, silent ? vec{} : 0.5f * eps * rough_inverse_root(v));
-}
-
-void Forward::pack(float* slab, int64_t group, int64_t band, Range slots) const {
-    const int64_t n = int64_t(phases.size()), valid = view.valid(group);
-    const float* images = x.data + group * view.images * x.image;
-    if (view.fully_connected() && n == 1) {  // channels are rows
-        gather(Strided<const float>{images + slots.begin * x.channel, x.image, x.channel, 1}, slots.end - slots.begin, 1,
-               view.images, valid,
-               Rows<float>{slab + (view.origin + slots.begin * view.plane) * view.images, view.plane, view.images});
-        return;
-    }
-    for (int64_t slot = slots.begin; slot < slots.end; slot++) {
-        if (pattern.col_start[slot] == pattern.col_start[slot + 1]) continue;  // nothing reads it
-        const Phase& p = phases[slot % n];
-        const float* from = images + slot / n * x.channel + p.row * x.row + p.col * x.column;
-        const int64_t cols = std::min(view.x.data, p.cols);
-        pack_band(view, band, p.rows, cols, slab + slot * view.plane * view.images,
-                  [&](int64_t row, int64_t rows, float* to) {
-                      const Strided<const float> plane{from + row * stride_h * x.row, x.image, stride_h * x.row,
-                                                       stride_w * x.column};
-                      with_links(links, plane, slot / n, [&](const auto& src) {
-                          gather(src, rows, cols, view.images, valid, Rows<float>{to, view.pitch, view.images});
-                      });
-                  });
-    }
 }
 
 // mean becomes y, var becomes t.
@@ -133,8 +103,8 @@ template <bool Variance>
 void Forward::channels(const float* slab, float* mean, float* var, int64_t group, int64_t channel, int64_t count,
                        Stripe stripe) const {
     for (int64_t c = 0; c < count; c++) {
-        const int32_t begin = pattern.row_start[channel + c], end = pattern.row_start[channel + c + 1];
-        const Weights w{pattern.row_offset + begin, mu + begin, Variance ? sigma2 + begin : nullptr, end - begin};
+        const int32_t begin = input.pattern.row_start[channel + c], end = input.pattern.row_start[channel + c + 1];
+        const Weights w{input.pattern.row_offset + begin, mu + begin, Variance ? sigma2 + begin : nullptr, end - begin};
         for_tiles<kMost<Variance>>(view, stripe.rows, [&](auto r, auto columns, int64_t at) {
             const int64_t to = c * view.row + at;
             tile_forward<decltype(r)::value, decltype(columns)::value, Variance>(slab + at, view.step, view.images, w,
@@ -165,7 +135,7 @@ void Forward::run(int64_t threads) const {
         if (slab != common) std::memset(slab, 0, view.slab * sizeof(float));
         for (int64_t task = tasks.begin; task < tasks.end; task++) {
             const int64_t group = task / view.bands, band = task % view.bands;
-            pack(slab, group, band, team.share(view.planes));
+            input.pack(view, slab, group, band, team.share(view.planes));
             wait();
             const Range units = team.share(ceil_div(view.channels, at_once));
             const int64_t top = band * view.band, rows = view.band_rows(band);
@@ -192,12 +162,12 @@ SSVI_API Status ssvi_forward(const Shape* shape, const Pattern* pattern, const T
                              float* y, uint16_t* halves, uint16_t* t, float* mean, float* var, int64_t threads) {
     return guarded([=] {
         const View view = forward_view(*shape);
+        if (few(view) && !sigma2 && !norm && !mean && !halves)
+            return few_forward(view, *pattern, *x, mu, affines(shape->out_channels, bias, nullptr), y);
         Moments moments(view, mean, var);
-        const Forward forward{view, phases_of(*shape), shape->stride_h, shape->stride_w, *pattern, *x, links, mu, sigma2,
+        const Forward forward{view, Input(*shape, *pattern, *x, links), mu, sigma2,
                               affines(shape->out_channels, bias, norm), norm, seed, y, halves, t,
                               past_caches(shape->batch * shape->out_channels * shape->out_h() * shape->out_w()), &moments};
-        if (few(view) && !sigma2 && !norm && !mean && !halves)
-            return few_forward(view, *pattern, *x, mu, forward.affine, y);
         if (sigma2) forward.run<true>(threads);
         else forward.run<false>(threads);
         if (moments.wanted()) moments.finish(bias);
