@@ -7,13 +7,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from ctypes import byref
-from typing import Any
 
 import torch
 from torch import Tensor
 
 from ssvi.kernels.geometry import Convolution
-from ssvi.kernels.native import transforms
+from ssvi.kernels.native import theta_gradients
 from ssvi.kernels.native.by_tensor import ByTensor
 from ssvi.kernels.native.functions import pointer
 from ssvi.kernels.native.library import Strided, library
@@ -116,27 +115,5 @@ def block_fixed_backward(
     return backward(grad_y, x, None, theta, None, index, conv, need_x)[:2]
 
 
-@block_fixed_backward.register_fake
-def _(
-    grad_y: Tensor, x: Tensor, theta: Tensor, index: Tensor, layer: Sequence[int], block: int, need_x: bool
-) -> tuple[Tensor, Tensor]:
-    return x.new_empty(x.shape if need_x else 0), theta.new_empty(theta.shape)
-
-
-def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    x, theta, index, _bias, ctx.layer, ctx.block = inputs
-    ctx.save_for_backward(x, theta, index)
-
-
-def _backward(ctx: Any, grad_y: Tensor) -> tuple[Tensor | None, ...]:
-    x, theta, index = ctx.saved_tensors
-    need_x, _, _, need_bias, _, _ = ctx.needs_input_grad
-    grad_bias = grad_y.sum((0, 2, 3)) if need_bias else None
-    if transforms.differentiates_gradients():
-        gradients = transforms.fixed_gradients(grad_y, x, theta, index, Convolution(*ctx.layer))
-        return *gradients, None, grad_bias, None, None
-    grad_x, grad_theta = block_fixed_backward(grad_y, x, theta, index, ctx.layer, ctx.block, need_x)
-    return grad_x if need_x else None, grad_theta, None, grad_bias, None, None
-
-
-block_fixed.register_autograd(_backward, setup_context=_save)
+block_fixed_backward.register_fake(theta_gradients.shapes)
+theta_gradients.register(block_fixed, block_fixed_backward)

@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from ssvi.kernels.geometry import Convolution
-from ssvi.kernels.native import transforms
+from ssvi.kernels.native import theta_gradients, transforms
 from ssvi.kernels.native.library import Norm
 from ssvi.kernels.native.operators import operator
 from ssvi.kernels.native.passes import backward, forward
@@ -114,30 +114,8 @@ def sparse_fixed_backward(
     return backward(grad_y, x, None, theta, None, index, Convolution(*layer), need_x)[:2]
 
 
-@sparse_fixed_backward.register_fake
-def _(
-    grad_y: Tensor, x: Tensor, theta: Tensor, index: Tensor, layer: Sequence[int], need_x: bool
-) -> tuple[Tensor, Tensor]:
-    return x.new_empty(x.shape if need_x else 0), theta.new_empty(theta.shape)
-
-
-def _save_fixed(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    x, theta, index, _bias, ctx.layer = inputs
-    ctx.save_for_backward(x, theta, index)
-
-
-def _fixed_backward(ctx: Any, grad_y: Tensor) -> tuple[Tensor | None, ...]:
-    x, theta, index = ctx.saved_tensors
-    need_x, _, _, need_bias, _ = ctx.needs_input_grad
-    grad_bias = grad_y.sum((0, 2, 3)) if need_bias else None
-    if transforms.differentiates_gradients():
-        gradients = transforms.fixed_gradients(grad_y, x, theta, index, Convolution(*ctx.layer))
-        return *gradients, None, grad_bias, None
-    grad_x, grad_theta = sparse_fixed_backward(grad_y, x, theta, index, ctx.layer, need_x)
-    return grad_x if need_x else None, grad_theta, None, grad_bias, None
-
-
-sparse_fixed.register_autograd(_fixed_backward, setup_context=_save_fixed)
+sparse_fixed_backward.register_fake(theta_gradients.shapes)
+theta_gradients.register(sparse_fixed, sparse_fixed_backward)
 
 
 # ---- the same with BatchNorm, addition and ReLU in the same pass: evaluation -----------------------------------------

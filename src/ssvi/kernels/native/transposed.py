@@ -8,12 +8,11 @@ convolution, whose `out` is the number of channels that come in here.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from torch import Tensor
 
 from ssvi.kernels.geometry import Convolution
-from ssvi.kernels.native import transforms
+from ssvi.kernels.native import theta_gradients, transforms
 from ssvi.kernels.native.operators import operator
 from ssvi.kernels.native.passes import backward, check, forward
 
@@ -42,35 +41,13 @@ def _(
 
 @operator("ssvi::sparse_transposed_backward")
 def sparse_transposed_backward(
-    grad_y: Tensor, x: Tensor, theta: Tensor, index: Tensor, layer: Sequence[int], need_x: bool
+    grad_y: Tensor, x: Tensor, theta: Tensor, index: Tensor, layer: Sequence[int], size: Sequence[int], need_x: bool
 ) -> tuple[Tensor, Tensor]:
-    """dl/dx (empty where it is not needed), dl/dtheta."""
+    """dl/dx (empty where it is not needed), dl/dtheta; `size` is that of `grad_y`."""
     conv = Convolution(*layer)
     grad_x = forward(grad_y, theta, None, index, None, 0, conv)[0] if need_x else x.new_empty(0)
     return grad_x, backward(x, grad_y, None, theta, None, index, conv, need_x=False)[1]
 
 
-@sparse_transposed_backward.register_fake
-def _(
-    grad_y: Tensor, x: Tensor, theta: Tensor, index: Tensor, layer: Sequence[int], need_x: bool
-) -> tuple[Tensor, Tensor]:
-    return x.new_empty(x.shape if need_x else 0), theta.new_empty(theta.shape)
-
-
-def _save(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
-    x, theta, index, _bias, ctx.layer, ctx.size = inputs
-    ctx.save_for_backward(x, theta, index)
-
-
-def _backward(ctx: Any, grad_y: Tensor) -> tuple[Tensor | None, ...]:
-    x, theta, index = ctx.saved_tensors
-    need_x, _, _, need_bias, _, _ = ctx.needs_input_grad
-    grad_bias = grad_y.sum((0, 2, 3)) if need_bias else None
-    if transforms.differentiates_gradients():
-        gradients = transforms.transposed_gradients(grad_y, x, theta, index, Convolution(*ctx.layer))
-        return *gradients, None, grad_bias, None, None
-    grad_x, grad_theta = sparse_transposed_backward(grad_y, x, theta, index, ctx.layer, need_x)
-    return grad_x if need_x else None, grad_theta, None, grad_bias, None, None
-
-
-sparse_transposed.register_autograd(_backward, setup_context=_save)
+sparse_transposed_backward.register_fake(theta_gradients.shapes)
+theta_gradients.register(sparse_transposed, sparse_transposed_backward, transforms.transposed_gradients)
