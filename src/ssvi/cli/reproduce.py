@@ -63,7 +63,7 @@ Runs = Mapping[Setup, Sequence[PlannedRun]]
 @engine_options
 @data_dir_option
 @samples_option
-@click.option("--so-far", is_flag=True, help="train nothing: show the runs that are trained already")
+@click.option("--so-far", is_flag=True, help="train nothing: evaluate and show the runs that are trained already")
 @click.option("--write", type=click.Path(path_type=Path), help="also put the results into this Markdown page")
 @json_option
 def reproduce_command(
