@@ -72,7 +72,7 @@ def test_a_folder_in_which_another_process_trains_is_left_alone_and_reported(tmp
     assert said.exit_code == 1
     assert f"failed: {folder}" in said.stderr
     assert "another process trains in" in said.stderr
-    assert "0 (1 failed)" in said.stdout
+    assert "0 of 1" in said.stdout
 
 
 def test_a_signal_lets_the_runs_save(tmp_path):

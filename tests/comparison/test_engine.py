@@ -47,5 +47,5 @@ def test_one_that_fails_leaves_the_others_alone(tmp_path, capsys):
     assert failed.reason == outcome.failures[bad.name]
     dense, sparse, costs = (table.rows for table in comparison.tables(comparison.rows([failed, evaluated])))
     assert dense[0][2] == sparse[0][2] == costs[0][1] == "failed"
-    assert dense[0][-1] == "0 (1 failed)"
+    assert dense[0][-1] == "0 of 1"
     assert dense[1][2] == f"{evaluated.metrics['accuracy']:.2%}"

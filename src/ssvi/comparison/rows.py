@@ -49,7 +49,7 @@ class Row:
     varied: Varied
     evaluated: tuple[EvaluatedRun, ...]
     failed: int
-    """How many of its runs failed."""
+    """How many of its runs failed, or are not trained yet."""
 
     @property
     def label(self) -> str:
@@ -64,8 +64,8 @@ class Row:
 
     @property
     def seeds(self) -> str:
-        """How many seeds the numbers are over."""
-        return f"{len(self.evaluated)}" + (f" ({self.failed} failed)" if self.failed else "")
+        """How many seeds the numbers are over, and of how many, where some have none."""
+        return f"{len(self.evaluated)}" + (f" of {len(self.evaluated) + self.failed}" if self.failed else "")
 
     def spread(self, value: Value) -> Spread | None:
         """Mean and deviation of a number over the seeds that have it; None if no seed has it."""
