@@ -78,7 +78,7 @@ def _one_theta(rows: Sequence[RatioRow]) -> str:
     return f"""{_ratios(rows)}
 One theta: point posteriors with SGD (RigL, SET, static), and IVON. Dense IVON is a plain network in torch's own layers whose
 weights are theta, with our fused update over all of its weights: the strongest that we know. The same library at density 1
-is slower. All are float32 but the row of bfloat16: there our side is under autocast, and the dense side where that is faster.
+is slower. All are float32 but the row of bfloat16: there our side is under autocast, the dense side where that is faster.
 A CPU with instructions for bfloat16 then multiplies dense matrices in it; ours multiply in float32.
 """
 
