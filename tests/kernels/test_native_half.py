@@ -198,3 +198,11 @@ def test_an_input_in_half_precision_is_computed_with_in_float32_by_the_native_ke
     with ssvi.at_mean(bnn):
         assert torch.equal(y, bnn(x.float()).to(dtype))
     assert kernels.chosen(x, geometry, s) == "dense", "without autocast weights must have the dtype of x"
+
+
+def test_a_network_whose_weights_are_in_half_precision_has_the_dense_kernel() -> None:
+    bnn, x = network().bfloat16(), torch.randn(3, 8, 8, 8).bfloat16()
+    plain = bnn(x)
+    with HALF:
+        assert bnn(x).dtype == torch.bfloat16
+        torch.testing.assert_close(bnn(x), plain, rtol=0.1, atol=0.1)

@@ -62,7 +62,7 @@ def training_step(
 ) -> TrainingStep:
     """A whole step: `deterministic`, `vi` or `denseivon`, dense; `lrt`, `point`, `scatter` or `ivon`, sparse.
 
-    With `-nhwc` behind its name it runs in channels_last, with `-bf16` (the last of both) under autocast. A sparse network
+    With `-nhwc` behind its name it runs in channels_last, with `-bf16` (behind the other) under autocast. A sparse network
     updates gamma at every `every`-th step.
     """
     kind, *how = kind.split("-")

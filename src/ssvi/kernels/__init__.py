@@ -79,10 +79,11 @@ def _native_is_faster(geometry: Geometry, s: int) -> bool:
     return s <= _HALF * geometry.d or math.prod(geometry.shape[1:]) <= _SMALL_FAN_IN
 
 
-def _kernel(x: Tensor, geometry: Geometry, s: int) -> ModuleType:
+def _kernel(x: Tensor, weights: Tensor, geometry: Geometry) -> ModuleType:
     if not native.available():
         _warn_once()
-    return native if chosen(x, geometry, s) == "native" else dense
+    is_native = weights.dtype == torch.float32 and chosen(x, geometry, weights.numel()) == "native"
+    return native if is_native else dense
 
 
 def _warn_once() -> None:
@@ -105,7 +106,7 @@ def draw(
 ) -> Tensor:
     """One y ~ N(E[y], Var[y]), every element with its own noise: `dense.draw`, by the kernel that was chosen."""
     _check_dtype(x, mu)
-    kernel = _kernel(x, geometry, index.numel())
+    kernel = _kernel(x, mu, geometry)
     y: Tensor = kernel.draw(x, mu, sigma2, index, geometry, bias)
     return y
 
@@ -113,7 +114,7 @@ def draw(
 def fixed(x: Tensor, theta: Tensor, index: Tensor, geometry: Geometry, bias: Tensor | None = None) -> Tensor:
     """y = theta * x + bias for one given theta: `dense.fixed`, by the kernel that was chosen."""
     _check_dtype(x, theta)
-    kernel = _kernel(x, geometry, index.numel())
+    kernel = _kernel(x, theta, geometry)
     y: Tensor = kernel.fixed(x, theta, index, geometry, bias)
     return y
 

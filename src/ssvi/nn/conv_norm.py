@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+import torch
 from torch import Tensor, nn
 
 from ssvi import kernels
@@ -74,11 +75,12 @@ def _convolved(conv: nn.Module, norm: nn.BatchNorm2d, x: Tensor) -> pair.Convolv
 
 
 def _pinned(conv: nn.Module) -> Tensor | None:
-    """The theta of a convolution, if one is given, and the layer's own output is needed by no hook and no listener."""
+    """The float32 theta of a convolution, if one is given, and neither a hook nor a listener needs the layer's own output."""
     if type(conv) is not Conv2d:  # a subclass may compute something else than theta * x
         return None
     observed = conv._forward_hooks or conv._forward_pre_hooks or conv.posterior.listener is not None
-    return None if observed else conv.posterior.theta
+    theta = None if observed else conv.posterior.theta
+    return theta if theta is not None and theta.dtype == torch.float32 else None
 
 
 def _folded(
