@@ -75,7 +75,7 @@ def _convolved(conv: nn.Module, norm: nn.BatchNorm2d, x: Tensor) -> pair.Convolv
 
 
 def _pinned(conv: nn.Module) -> Tensor | None:
-    """The float32 theta of a convolution, if one is given, and neither a hook nor a listener needs the layer's own output."""
+    """The float32 theta of a convolution, if one is given, and no hook or listener needs the output of the layer itself."""
     if type(conv) is not Conv2d:  # a subclass may compute something else than theta * x
         return None
     observed = conv._forward_hooks or conv._forward_pre_hooks or conv.posterior.listener is not None
