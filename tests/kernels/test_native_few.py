@@ -62,8 +62,9 @@ def test_an_example_alone_has_the_output_that_it_has_among_others() -> None:
         torch.testing.assert_close(torch.cat([bnn(row[None]) for row in x]), bnn(x), rtol=1e-5, atol=1e-6)
 
 
-def test_no_gradient_is_asked_of_the_input() -> None:
-    bnn, x = ssvi.to_bnn(nn.Linear(64, 50), 0.1, point=True, seed=0), torch.randn(1, 64)
+@pytest.mark.parametrize("batch", [1, 2])
+def test_no_gradient_is_asked_of_the_input(batch) -> None:
+    bnn, x = ssvi.to_bnn(nn.Linear(64, 50), 0.1, point=True, seed=0), torch.randn(batch, 64)
     bnn(x).sum().backward()
     alone = bnn.posterior.mu.grad.clone()
     results(bnn, x, "dense")

@@ -56,8 +56,9 @@ void free_block(DLManagedTensor* tensor) {
 
 }  // namespace
 
-// A DLManagedTensor of float32 numbers, or of bfloat16 if they have `half` the size, or null where the arena has no place. It has its shape from the start: a view would
-// keep the tensor that it was made from, and torch adds up gradients in place only where nothing else has their memory.
+// A DLManagedTensor of float32 or, with `half`, of bfloat16 numbers; null where the arena has no place. It has its shape from the
+// start: a view would keep the tensor that it was made from, and torch adds up gradients in place only where nothing else has
+// their memory.
 SSVI_API void* ssvi_arena_take(const int64_t* shape, bool half) {
 #if defined(__SANITIZE_ADDRESS__)
     return nullptr;  // memory of its own for each tensor: a byte too far is seen

@@ -9,7 +9,8 @@ namespace ssvi {
 
 constexpr int64_t kFew = 2;
 
-inline bool few(const View& view) { return view.fully_connected() && view.plane == 1 && view.batch <= kFew; }  // no padding
+// Without padding, so that an offset into the slab is the number of an input.
+inline bool few(const View& view) { return view.fully_connected() && view.plane == 1 && view.batch <= kFew; }
 
 // y = theta x + bias; `affine` may be empty.
 inline void few_forward(const View& view, const Pattern& pattern, const Tensor& x, const float* theta,
@@ -33,13 +34,13 @@ inline void few_backward(const View& view, const Pattern& pattern, const Tensor&
     if (dx) std::memset(dx, 0, view.batch * view.channels * sizeof(float));
     for (int64_t i = 0; i < view.batch; i++) {
         const float* in = x.data + i * x.image;
-        float* to = dx + i * view.channels;
+        float* to = dx ? dx + i * view.channels : nullptr;
         for (int64_t c = 0; c < view.planes; c++) {
             const float g = grad_y.data[i * grad_y.image + c * grad_y.channel];
             const int32_t begin = pattern.row_start[c], end = pattern.row_start[c + 1];
 #pragma omp simd
             for (int32_t k = begin; k < end; k++) grad[k] += g * in[pattern.row_offset[k] * x.channel];
-            for (int32_t k = begin; dx && k < end; k++) to[pattern.row_offset[k]] += g * theta[k];
+            for (int32_t k = begin; to && k < end; k++) to[pattern.row_offset[k]] += g * theta[k];
         }
     }
 }
