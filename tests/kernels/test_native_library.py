@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 import resource
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -96,3 +98,12 @@ def test_a_library_of_another_source_is_refused_with_the_remedy(monkeypatch: pyt
     loaded, reason = library._load.__wrapped__()
     assert loaded is None
     assert "does not load: it was built from another version of the source: install a C++ compiler" in reason
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="versions of symbols are those of Linux")
+def test_the_libraries_load_on_the_oldest_systems_that_the_wheels_promise() -> None:
+    """glibc 2.27 and the libstdc++ of its time (GCC 8): one copy of a vector asked for that of GCC 11."""
+    for path in library.candidates():
+        symbols = path.read_bytes()
+        for name, newest in ((rb"GLIBC_2\.(\d+)", 27), (rb"GLIBCXX_3\.4\.(\d+)", 25)):
+            assert max(map(int, re.findall(name, symbols)), default=0) <= newest, f"{path.name}: {name.decode()}"

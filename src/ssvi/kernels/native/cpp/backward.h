@@ -16,7 +16,7 @@ struct Slabs {
 struct Backward {
     Shape shape;
     View view;
-    std::vector<Phase> phases;
+    const std::vector<Phase>& phases;  // no copy: it would ask for a newer libstdc++ than the oldest systems have
     Pattern pattern;
     Tensor x, grad_y;
     const Links* links;        // null where x is x itself and not the first of the tensors that it is made of
