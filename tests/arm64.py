@@ -21,7 +21,7 @@ RELEASE, MIRROR, KEYS = "bookworm", "http://deb.debian.org/debian", "/usr/share/
 
 TORCH = "torch==2.9.1"  # newer ones for arm64 on PyPI need the libraries of CUDA, which an emulated processor has no use for
 PACKAGES = ("numpy>=1.26", "pillow", "rich", "click", "safetensors", "filelock", "fsspec", "jinja2", "markupsafe",
-            "msgspec", "sympy", "networkx", "typing-extensions", "pytest", "pytest-timeout")  # fmt: skip
+            "msgspec", "sympy", "networkx", "typing-extensions", "hypothesis", "pytest", "pytest-timeout")  # fmt: skip
 
 NOT_HERE = (
     "compiled",  # needs a C++ compiler in the emulated system
