@@ -19,6 +19,7 @@ FOLDER = ROOT / "build" / "arm64"
 PYTHON = "3.11"  # that of the release of Debian below
 RELEASE, MIRROR, KEYS = "bookworm", "http://deb.debian.org/debian", "/usr/share/keyrings/debian-archive-keyring.gpg"
 
+PROCESSOR = "cortex-a72"  # plain armv8-a, as the wheel: on newer ones torch's oneDNN uses instructions that qemu lacks
 TORCH = "torch==2.9.1"  # newer ones for arm64 on PyPI need the libraries of CUDA, which an emulated processor has no use for
 PACKAGES = ("numpy>=1.26", "pillow", "rich", "click", "safetensors", "filelock", "fsspec", "jinja2", "markupsafe",
             "msgspec", "sympy", "networkx", "typing-extensions", "hypothesis", "pytest", "pytest-timeout")  # fmt: skip
@@ -65,7 +66,8 @@ def test(*arguments: str) -> int:
     """The tests of the kernels, in the emulated Python, of the package in the wheel."""
     skip = " and ".join(f"not {word}" for word in NOT_HERE)
     path = [FOLDER / "wheel", FOLDER / "site"]
-    environment = os.environ | {"QEMU_LD_PREFIX": str(FOLDER / "root"), "PYTHONPATH": os.pathsep.join(map(str, path))}
+    found = {"QEMU_LD_PREFIX": str(FOLDER / "root"), "PYTHONPATH": os.pathsep.join(map(str, path))}
+    environment = {"QEMU_CPU": PROCESSOR} | os.environ | found
     python = ["qemu-aarch64-static", str(FOLDER / "root" / "usr" / "bin" / f"python{PYTHON}")]
     told = "import ssvi.kernels.native as n; print(n.isa(), n.openmp.share_openmp())"
     subprocess.run([*python, "-c", told], env=environment, check=True)
