@@ -8,8 +8,8 @@ import torch
 
 import ssvi
 
-# torch's own bfloat16 convolutions take AMX where the processor names it. On a virtual machine that names it and does not
-# let it run, they end the process; oneDNN reads this at its first use, and so do the processes that tests start.
+# By AMX torch's own bfloat16 convolutions end the process on some virtual machines (docs/kernels.md). oneDNN reads this at
+# its first use, and so do the processes that tests start.
 os.environ.setdefault("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16")
 torch.set_num_threads(1)
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # `make test &` in a script; the tests send this signal

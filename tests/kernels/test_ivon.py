@@ -6,7 +6,7 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from torch import Tensor
 
@@ -54,7 +54,7 @@ def assert_close(layer: Layer, exact: Layer, scale: float = 1.0) -> None:
             )
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])  # an emulated processor
 @given(
     sizes=SIZES, rates=st.lists(RATES, min_size=4, max_size=4), seed=st.integers(0, 999), samples=st.integers(1, 3),
     lambda_=st.sampled_from([100.0, 5e4, 5e6]), delta=st.sampled_from([1e-6, 1e-2, 1.0]),
