@@ -91,3 +91,22 @@ def test_the_library_loads_neither_command_line_nor_methods_nor_data():
 def test_prediction_loads_no_compiler():
     _, modules = run("import torch, ssvi; ssvi.predict(ssvi.to_bnn(torch.nn.Linear(4, 2), 0.5), torch.ones(1, 4))")
     assert "torch._dynamo" not in modules  # two seconds
+
+
+OWN_LOOP = """
+import torch, ssvi
+bnn = ssvi.to_bnn(torch.nn.Linear(8, 4), 0.5)
+optimizer = ssvi.IVON(bnn, train_size=16)
+subspace = ssvi.Subspace(bnn, optimizer, rate=0.5, every=1, until=10)
+scheduler = torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 3)
+for _ in range(3):
+    with optimizer.sampled():
+        bnn(torch.ones(2, 8)).square().mean().backward()
+    optimizer.step(), subspace.step(), scheduler.step()
+optimizer.load_state_dict(optimizer.state_dict())
+"""
+
+
+def test_natural_gradients_and_updates_of_gamma_load_no_compiler():
+    _, modules = run(OWN_LOOP)
+    assert "torch._dynamo" not in modules

@@ -28,6 +28,7 @@ from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from ssvi import kernels
+from ssvi.inference import eager_methods
 from ssvi.inference.argument_checks import check_number_or_schedule, check_whole
 from ssvi.inference.ivon_checks import check_numbers, refuse_scaler, refuse_sharded, trainable
 from ssvi.inference.ivon_draws import Draws
@@ -69,6 +70,8 @@ class IVON(Optimizer):
         groups: patterns of layers with an lr, betas or clip_radius of their own: {"head*": {"lr": 0.05}}, for example.
     """
 
+    add_param_group = eager_methods.add_param_group
+    state_dict = eager_methods.state_dict
     _step_supports_amp_scaling = True  # so that a GradScaler tells of itself, see `refuse_scaler`
 
     def __init__(
@@ -168,7 +171,7 @@ class IVON(Optimizer):
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients since the last step, and the estimates of the curvature that came with them."""
-        super().zero_grad(set_to_none)
+        eager_methods.zero_grad(self, set_to_none)
         self._draws.forget()
         self._samples = 0
 
@@ -178,7 +181,7 @@ class IVON(Optimizer):
         A network that was loaded before it has this sigma to the bit. One that was loaded before the optimiser was made has
         the sigma of a start since then, and gets that of the state back.
         """
-        super().load_state_dict(state_dict)
+        eager_methods.load_state_dict(self, state_dict)
         keep_precision(self, state_dict)
         for posterior in self._posteriors.values():
             if not torch.allclose(posterior.sigma.to(self.sigma(posterior).dtype), self.sigma(posterior), rtol=1e-3):

@@ -12,10 +12,10 @@ from typing import ClassVar, Literal
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
-from torch._compile import _disable_dynamo
 
 from ssvi import kernels
 from ssvi.kernels.geometry import Geometry
+from ssvi.kernels.hidden import hidden_from_compiler
 from ssvi.nn.bayes_layer import BayesLayer
 from ssvi.nn.layout import InputsFirst, Layout
 from ssvi.nn.posterior import SparseGaussian
@@ -54,9 +54,8 @@ class LinearMap(BayesLayer, ABC):
             return posterior.draw(x, geometry, self.bias)
         return kernels.fixed(x, theta, posterior.index, geometry, self.bias)
 
-    # A compiler cannot handle hooks and Python objects, and an update needs only one batch in a hundred. The public name of
-    # this decorator, torch.compiler.disable, would import the compiler now: two seconds of every start.
-    @_disable_dynamo
+    # A compiler cannot handle hooks and Python objects, and an update needs only one batch in a hundred.
+    @hidden_from_compiler
     def _watched_product(self, x: Tensor, geometry: Geometry) -> Tensor:
         """`_product`, and the listener of an update of gamma is told of it."""
         x = self.padded(x)
