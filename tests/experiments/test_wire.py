@@ -44,6 +44,7 @@ def test_the_bytes_of_sockets_are_counted():
             assert received() - before == 12345
 
 
+@pytest.mark.slow
 def test_two_processes_send_their_gradients_and_curvature(tmp_path):
     """An MLP 64-8-8-10: the bytes are those of the numbers that must be averaged, and little more."""
     flags = ["--recipe", "digits", "--model", "mlp", "--width", "8", "--methods", "ssvi", "--steps", "4"]

@@ -152,10 +152,16 @@ def wait_for(happened, process: subprocess.Popen) -> None:
 @pytest.mark.parametrize(
     "flags",
     [
-        ["--method", "ssvi", "--temperature", "1e-12", "--h0", "1", "--lr", "0.02"],
-        ["--method", "deterministic", "--model", "lenet", "--width", "4", "--sync-batchnorm"],
+        pytest.param(
+            ["--method", "ssvi", "--temperature", "1e-12", "--h0", "1", "--lr", "0.02"],
+            id="ivon at a tiny temperature",
+        ),
+        pytest.param(
+            ["--method", "deterministic", "--model", "lenet", "--width", "4", "--sync-batchnorm"],
+            id="BatchNorm over both processes",  # test_sync_batchnorm.py has its numbers
+            marks=pytest.mark.slow,
+        ),
     ],
-    ids=["ivon at a tiny temperature", "BatchNorm over both processes"],
 )
 def test_losses_without_noise_are_those_of_one_process(flags, tmp_path):
     args = ["--model", "mlp", "--width", "16", "--epochs", "1", "--examples", "512", "--threads", "1", *flags]

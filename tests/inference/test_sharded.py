@@ -10,7 +10,7 @@ import pytest
 PROGRAM = Path(__file__).parents[1] / "helpers" / "sharded_training.py"
 
 
-@pytest.mark.parametrize("processes", [1, 2])
+@pytest.mark.parametrize("processes", [pytest.param(1, marks=pytest.mark.slow), 2])
 def test_a_sharded_network_trains_as_a_plain_one(processes):
     """`fully_shard(bnn)`, alone or after each of its layers, then ELBO, Adam and Subspace as usual."""
     launch = ["-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(processes), str(PROGRAM)]

@@ -52,7 +52,7 @@ def snapshot(bnn, optimizer):
     optimizer=st.sampled_from(sorted(OPTIMIZERS)),
     seed=st.integers(0, 1000),
 )
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=20, deadline=None)
 def test_any_sequence_of_updates_keeps_the_structure(
     structure, rate, removal, addition, grace, candidates, optimizer, seed
 ):

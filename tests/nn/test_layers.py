@@ -90,7 +90,8 @@ def test_gradients_of_a_draw(case):
         return dense.draw(x, mu, sigma2, bnn.index, bnn.geometry)
 
     sigma2 = (bnn.sigma.detach() ** 2).requires_grad_()
-    assert torch.autograd.gradcheck(draw, (bnn.padded(x).detach().requires_grad_(), bnn.mu, sigma2))
+    inputs = (bnn.padded(x).detach().requires_grad_(), bnn.mu, sigma2)
+    assert torch.autograd.gradcheck(draw, inputs, fast_mode=True)
 
 
 @pytest.mark.parametrize("name", ["linear", "conv2d stride padding", "conv1d reflect"])
@@ -123,7 +124,7 @@ def test_draws_have_the_moments_and_independent_noise():
     with torch.no_grad():
         mean, variance = kernels.moments(x, bnn.mu, bnn.sigma**2, bnn.index, bnn.geometry, bnn.bias)
         torch.manual_seed(3)
-        draws = torch.stack([bnn(x) for _ in range(20_000)])
+        draws = torch.stack([bnn(x) for _ in range(4000)])
     live = variance > 0
     standard = ((draws - mean) / variance.clamp_min(1e-12).sqrt())[:, live]
     n = len(standard)

@@ -20,7 +20,7 @@ def problem() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor, torch.Tensor]:
     return x, y, torch.linalg.solve(precision, x.T @ y / NOISE**2), precision.diagonal().rsqrt()
 
 
-def train(optimizer, start: float, sigma_map: str = "exp", steps: int = 3000) -> tuple[float, float]:
+def train(optimizer, start: float, sigma_map: str = "exp", steps: int = 1500) -> tuple[float, float]:
     """The largest relative error of mu and of sigma after training from `start` times the right sigma."""
     x, y, mu, sigma = problem()
     torch.manual_seed(0)
