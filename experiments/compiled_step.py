@@ -19,6 +19,7 @@ import torch.nn.functional as F
 from torch import nn
 
 import ssvi
+from ssvi.cli.options import values_of
 from ssvi.kernels.native.allocator import tune_malloc
 from ssvi.nn.models import resnet18
 
@@ -75,8 +76,9 @@ def main(batches: str, turns: int, width: int) -> None:
     warnings.simplefilter("ignore", ssvi.TrainingWarning)  # random labels are not learnt
     torch.set_num_threads(1)
     tune_malloc()
+    sizes = values_of("--batches", batches, int, "whole numbers such as 1,16")
     click.echo(f"| batch | {' | '.join(SIDES)} |\n|{'---|' * (1 + len(SIDES))}")
-    for batch in map(int, batches.split(",")):
+    for batch in sizes:
         click.echo(f"| {batch} | {' | '.join(f'{ms:.1f}' for ms in compare(batch, turns, width).values())} |")
 
 
