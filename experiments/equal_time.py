@@ -21,8 +21,10 @@ from command_group import Commands
 from equal import curves, page, tables, validation
 from equal.counting import count
 from equal.entrants import DEFAULT, parse_entrants
+from equal.gathering import Asked, gather
 from equal.measuring import measure
 from equal.plan import epochs_within, of_entrants, plan, refuse_new_speeds, refuse_other_epochs
+from equal.record import open_record, write_record
 from equal.speed import read_measurement, write_measurement
 from ssvi import comparison
 from ssvi.cli.options import data_dir_option, values_of
@@ -43,6 +45,9 @@ entrants_option = click.option(
     "--entrants", default=DEFAULT, show_default=True, help="METHOD:WIDTH,... or a .toml file; first: reference"
 )
 out_option = click.option("--out", type=click.Path(path_type=Path), required=True, help="folder of the comparison")
+record_option = click.option(
+    "--record", type=click.Path(path_type=Path), help="file that keeps the numbers of finished runs, here and elsewhere"
+)
 write_option = click.option("--write", type=click.Path(path_type=Path), help="also put it into this Markdown page")
 json_option = click.option("--json", "as_json", is_flag=True, help="print every number as JSON, unrounded")
 positive = click.IntRange(min=1)
@@ -100,13 +105,15 @@ def count_command(out: Path, recipe: str, entrants: str, data_dir: Path | None, 
 @click.option("--only", default="", metavar="NAME,...", help="entrants, such as ssvi-w32,rigl-w32 [all]")
 @click.option("--jobs", type=positive, default=1, show_default=True, help="runs that train at the same time")
 @click.option("--threads", type=positive, help="of each run [those of the measurement; 1 with several jobs]")
+@record_option
 @data_dir_option
 def train_command(
     out: Path, epochs: int, minutes: float | None, seeds: str, only: str, jobs: int, threads: int | None,
-    data_dir: Path | None,
+    record: Path | None, data_dir: Path | None,
 ) -> None:  # fmt: skip
     """Train the runs that are missing, in FOLDER/METHOD-wWIDTH-seedN. After Ctrl-C, give the same command again."""
-    measurement = read_measurement(out)
+    known = open_record(out, record)
+    measurement = known.measurement
     if minutes is not None:
         measurement.require_time("--minutes")
         epochs = epochs_within(60 * minutes, measurement.reference.seconds_per_epoch)
@@ -115,14 +122,16 @@ def train_command(
     every = plan(measurement, epochs, chosen, threads, out)
     comparison.refuse_changes(every)
     refuse_other_epochs(every, measurement, out)
-    runs = of_entrants(only, every)
+    wanted = of_entrants(only, every)
+    runs = [run for run in wanted if known.lacks(run)]
     with comparison.Bars(runs) as bars:
         outcome = comparison.train_missing(runs, measurement.recipe, jobs, data_dir, bars)
     for name, why in outcome.failures.items():
         click.echo(f"failed: {out / name}\n{why}", err=True)
     done = sum(run.folder.finished for run in runs)
     how = f"{outcome.interrupted}: saved, the same command goes on; " if outcome.interrupted else ""
-    click.echo(f"{how}{done} of {len(runs)} runs are finished", err=True)
+    on_record = f", {len(wanted) - len(runs)} more are on record" if len(runs) < len(wanted) else ""
+    click.echo(f"{how}{done} of {len(runs)} runs are finished{on_record}", err=True)
     if done < len(runs):
         sys.exit(exit_code(outcome.interrupted) if outcome.interrupted else 1)
 
@@ -131,15 +140,23 @@ def train_command(
 @out_option
 @click.option("--samples", type=positive, default=10, show_default=True, help="samples of theta that are averaged")
 @click.option("--ood", multiple=True, metavar="NAME", help="data sets for the AUROC of the entropy: noise, svhn, ...")
+@record_option
 @data_dir_option
 @write_option
 @json_option
 def table_command(
-    out: Path, samples: int, ood: tuple[str, ...], data_dir: Path | None, write: Path | None, as_json: bool
-) -> None:
+    out: Path, samples: int, ood: tuple[str, ...], record: Path | None, data_dir: Path | None, write: Path | None,
+    as_json: bool,
+) -> None:  # fmt: skip
     """Evaluate the finished runs on the test images, and print a table of them."""
-    measurement = read_measurement(out)
-    results = tables.evaluate_entrants(measurement, out, samples, data_dir, bar, ood)
+    known = open_record(out, record)
+    measurement = known.measurement
+    kept, failed = gather(measurement, out, Asked(samples, ood, data_dir, bar))
+    known = known.with_runs(kept)
+    known.require_samples(samples)
+    if record is not None:
+        write_record(record, known)
+    results = tables.results(measurement, known.runs, failed, out)
     made = tables.table(measurement, results, ood)
     show(tables.to_json(measurement, results), as_json, lambda: [grid(*made)])
     if write is not None:
@@ -162,17 +179,21 @@ def validate_command(out: Path, data_dir: Path | None, as_json: bool) -> None:
 @out_option
 @click.option("--only", default="", metavar="NAME,...", help="entrants, such as ssvi-w64,vi-w64 [all]")
 @click.option("--at", default="10,20,30,40,50,60", show_default=True, metavar="A,B,...", help="minutes in the table")
-@click.option("--svg", type=click.Path(path_type=Path), help="file of the drawing [img/ beside --write, or in --out]")
+@click.option("--svg", type=click.Path(path_type=Path), help="file of the drawing [figures/ beside --write, or in --out]")
+@record_option
 @write_option
 @json_option
-def curve_command(out: Path, only: str, at: str, svg: Path | None, write: Path | None, as_json: bool) -> None:
+def curve_command(
+    out: Path, only: str, at: str, svg: Path | None, record: Path | None, write: Path | None, as_json: bool
+) -> None:
     """Draw the validation accuracy against the minutes of training, and print it at some of the minutes."""
-    measurement = read_measurement(out)
+    known = open_record(out, record)
+    measurement = known.measurement
     measurement.require_time("curve")
     names = [name.strip() for name in only.split(",") if name.strip()]
-    found = curves.progress_of(measurement, out, names)
+    found = curves.progress_of(measurement, out, names, known.runs)
     made = curves.table(found, values_of("--at", at, float, "minutes such as 10,20,30"))
-    file = svg or (out / "curve.svg" if write is None else write.parent / "img" / f"{out.name}.svg")
+    file = svg or (out / "curve.svg" if write is None else write.parent / "figures" / f"{out.name}.svg")
     page.write_svg(file, curves.drawing(found))
     click.echo(f"drawing: {file}", err=True)
     show(to_plain(found), as_json, lambda: [grid(*made)])

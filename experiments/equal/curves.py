@@ -11,7 +11,9 @@ from pathlib import Path
 from statistics import fmean
 
 from equal.entrants import Entrant
+from equal.gathering import accuracies
 from equal.plan import runs_of
+from equal.record import Kept
 from equal.speed import Measurement, Speed
 from ssvi.comparison import Table
 from ssvi.plotting import Curve, Scale, Series, curves, linear, percent
@@ -36,13 +38,13 @@ class Progress:
         return ended[-1] if ended else None
 
 
-def progress_of(measurement: Measurement, out: Path, only: Sequence[str]) -> list[Progress]:
-    """The progress of the entrants of these names that have begun; of all, if there are no names."""
+def progress_of(measurement: Measurement, out: Path, only: Sequence[str], kept: Sequence[Kept] = ()) -> list[Progress]:
+    """The progress of the entrants of these names that have begun, or are on record; of all, if there are no names."""
     known = [speed.entrant.name for speed in measurement.speeds]
     if unknown := [name for name in only if name not in known]:
         raise RunError(f"--only {', '.join(unknown)}: take some of {', '.join(known)}")
     chosen = [speed for speed in measurement.speeds if not only or speed.entrant.name in only]
-    found = [progress for speed in chosen if (progress := _progress(speed, out)).points]
+    found = [progress for speed in chosen if (progress := _progress(speed, out, kept)).points]
     if not 0 < len(found) <= MOST:
         raise RunError(
             f"{out} has {len(found)} entrants with validation accuracies, and a curve has 1 to {MOST}: see --only"
@@ -50,11 +52,11 @@ def progress_of(measurement: Measurement, out: Path, only: Sequence[str]) -> lis
     return found
 
 
-def _progress(speed: Speed, out: Path) -> Progress:
+def _progress(speed: Speed, out: Path, kept: Sequence[Kept]) -> Progress:
     """Over the epochs that all its seeds have reached."""
-    logs = [run.folder.metrics() for run in runs_of(speed, out)]
-    accuracies = [[line.validation.accuracy for line in log if line.validation is not None] for log in logs]
-    means = [fmean(at_epoch) for at_epoch in zip(*accuracies, strict=False)]
+    logs = {each.name: each.accuracies for each in kept if each.entrant == speed.entrant.name}
+    logs |= {run.name: accuracies(run) for run in runs_of(speed, out)}
+    means = [fmean(at_epoch) for at_epoch in zip(*logs.values(), strict=False)]
     points = tuple((speed.minutes(epoch), mean) for epoch, mean in enumerate(means, 1))
     return Progress(speed.entrant, len(logs), points)
 

@@ -1,13 +1,7 @@
-"""How well the entropy of each run tells images of other data from its own: AUROC, kept in the run folders."""
+"""How well the entropy of a run tells images of other data from its own: AUROC, kept in its folder."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from pathlib import Path
-from statistics import fmean, stdev
-
-from ssvi.comparison import PlannedRun
-from ssvi.comparison.rows import Spread
 from ssvi.evaluation import FinishedRun
 from ssvi.evaluation.finished_run import Track, quiet
 from ssvi.evaluation.ood import evaluate_ood, file_name
@@ -16,16 +10,7 @@ from ssvi.inference.predict import networks, samples_of_each
 from ssvi.nn.random_tensor import is_random
 
 
-def aurocs(
-    planned: Sequence[PlannedRun], names: Sequence[str], samples: int, data_dir: Path | None, track: Track = quiet
-) -> dict[str, Spread]:
-    """By data set: mean and standard deviation of the AUROC over the finished runs."""
-    runs = [FinishedRun(run.path, data_dir) for run in planned if run.folder.finished]
-    values = {name: [_auroc(run, name, samples, track) for run in runs] for name in names}
-    return {name: Spread(fmean(of), stdev(of) if len(of) > 1 else None) for name, of in values.items() if of}
-
-
-def _auroc(run: FinishedRun, name: str, samples: int, track: Track) -> float:
+def auroc(run: FinishedRun, name: str, samples: int, track: Track = quiet) -> float:
     """That of the folder, if it is of as many samples; else computed, and kept there."""
     file = file_name(name)
     drawn = len(networks(run.net)) * (samples_of_each(run.net, samples) if is_random(run.net) else 1)

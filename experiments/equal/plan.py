@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from equal.entrants import Entrant
+from equal.record import Kept
 from equal.speed import FILE, Measurement, Speed
 from ssvi.comparison import PlannedRun
 from ssvi.training.recipe import RecipeError
@@ -82,10 +83,11 @@ def refuse_new_speeds(out: Path) -> None:
         raise RunError(f"{runs[0].parent} has its epochs from {out / FILE}: measure with another --out, or delete it")
 
 
-def budget_of(measurement: Measurement, out: Path) -> float:
-    """The seconds that every entrant has: the time of the reference's run in the folder."""
-    runs = runs_of(measurement.reference, out)
-    if not runs:
-        name = measurement.reference.entrant.name
+def budget_of(measurement: Measurement, out: Path, kept: Sequence[Kept]) -> float:
+    """The seconds that every entrant has: the time of a run of the reference, in the folder or on record."""
+    name = measurement.reference.entrant.name
+    epochs = [run.recipe.epochs for run in runs_of(measurement.reference, out)]
+    epochs += [each.epochs for each in kept if each.entrant == name]
+    if not epochs:
         raise RunError(f"{out} has no run of the reference {name}: train with `equal_time.py train --out {out}`")
-    return runs[0].recipe.epochs * measurement.reference.seconds_per_epoch
+    return epochs[0] * measurement.reference.seconds_per_epoch

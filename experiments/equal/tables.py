@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from equal.ood import aurocs
 from equal.plan import budget_of, fits, runs_of
+from equal.record import Kept
 from equal.speed import Measurement, Speed
 from ssvi import comparison
-from ssvi.comparison import PlannedRun, Row, RunResult, Table
-from ssvi.comparison.rows import Spread, Value
+from ssvi.comparison import FailedRun, Row, Table
+from ssvi.comparison.rows import Spread, Value, spread
 from ssvi.evaluation import wording
-from ssvi.evaluation.finished_run import Track, quiet
 from ssvi.methods import about
 from ssvi.training.records import to_plain
 
@@ -26,11 +25,13 @@ class Result:
     """An entrant with its runs."""
 
     speed: Speed
-    planned: tuple[PlannedRun, ...]
-    runs: tuple[RunResult, ...]
     budget: float
-    ood: dict[str, Spread] = field(default_factory=dict)
-    """The AUROC of the entropy on other data sets, by name."""
+    kept: tuple[Kept, ...]
+    """Those that are finished."""
+    failed: tuple[FailedRun, ...] = ()
+    """Those that are not, or that cannot be evaluated."""
+    planned_epochs: int | None = None
+    """The epochs of its runs in the folder, finished or not."""
 
     @property
     def fits(self) -> bool:
@@ -40,7 +41,12 @@ class Result:
     @property
     def epochs(self) -> int | None:
         """The epochs of each network of its runs; None if there are none."""
-        return self.planned[0].recipe.epochs if self.planned else None
+        return self.kept[0].epochs if self.kept else self.planned_epochs
+
+    @property
+    def runs(self) -> list[comparison.RunResult]:
+        """Finished or not."""
+        return [*(each.run for each in self.kept), *self.failed]
 
     @property
     def row(self) -> Row | None:
@@ -55,36 +61,45 @@ class Result:
         method = self.row.label if self.row else about(entrant.method).title
         return ", ".join(filter(None, (method, f"width {entrant.width}", entrant.tag)))
 
-
-def evaluate_entrants(
-    measurement: Measurement, out: Path, samples: int, data_dir: Path | None, track: Track = quiet,
-    ood: Sequence[str] = (),
-) -> list[Result]:  # fmt: skip
-    """The numbers of all runs in the folder, and the AUROC on these other data; evaluations are kept in the run folders."""
-    budget = budget_of(measurement, out)
-    results = []
-    for speed in measurement.speeds:
-        planned = runs_of(speed, out)
-        unfinished = {run.name: "not trained to its end" for run in planned if not run.folder.finished}
-        runs = comparison.evaluate_runs(planned, unfinished, samples, data_dir, track)
-        found = aurocs(planned, ood, samples, data_dir, track)
-        results.append(Result(speed, tuple(planned), tuple(runs), budget, found))
-    return results
+    def auroc(self, name: str) -> Spread | None:
+        """The AUROC of the entropy on another data set, over the seeds that have it."""
+        return spread([each.ood.get(name) for each in self.kept])
 
 
-def table(measurement: Measurement, results: Sequence[Result], ood: Sequence[str] = ()) -> Table:
+def results(measurement: Measurement, kept: Sequence[Kept], failed: Sequence[FailedRun], out: Path) -> list[Result]:
+    """The entrants with their runs: in the folder, or on record."""
+    budget = budget_of(measurement, out, kept)
+    return [_result(speed, budget, kept, failed, out) for speed in measurement.speeds]
+
+
+def _result(speed: Speed, budget: float, kept: Sequence[Kept], failed: Sequence[FailedRun], out: Path) -> Result:
+    name = speed.entrant.name
+    own = sorted((each for each in kept if each.entrant == name), key=lambda each: each.seed)
+    seeds = [each.seed for each in own]
+    without = [run for run in failed if Path(run.place.run).name == f"{name}-seed{run.place.seed}"]
+    begun = runs_of(speed, out)
+    return Result(
+        speed,
+        budget,
+        tuple(own),
+        tuple(run for run in without if run.place.seed not in seeds),
+        begun[0].recipe.epochs if begun else None,
+    )
+
+
+def table(measurement: Measurement, found: Sequence[Result], ood: Sequence[str] = ()) -> Table:
     """A row for each entrant."""
     what, unit = "arithmetic" if measurement.counted else "time", measurement.unit
     aurocs = [f"AUROC {name}" for name in ood]
     head = ["entrant", "accuracy", "NLL", "ECE (Guo)", *aurocs, "epochs", unit, "live weights", "seeds"]
-    title = f"Equal {what}: {measurement.cost(results[0].budget)} {unit} of training"
-    return Table(title, head, [_cells(measurement, result, ood) for result in results])
+    title = f"Equal {what}: {measurement.cost(found[0].budget)} {unit} of training"
+    return Table(title, head, [_cells(measurement, result, ood) for result in found])
 
 
 def _cells(measurement: Measurement, result: Result, ood: Sequence[str]) -> list[str]:
     row = result.row
     metrics = [_cell(row, _metric(name), _form(name)) for name in METRICS]
-    aurocs = [_spread(result.ood.get(name), lambda value: f"{value:.3f}") for name in ood]
+    aurocs = [_spread(result.auroc(name), lambda value: f"{value:.3f}") for name in ood]
     live = _cell(row, lambda run: run.cost.networks * run.cost.live_weights, wording.count)
     cost = "-" if result.epochs is None else measurement.cost(result.epochs * result.speed.seconds_per_epoch)
     epochs = _epochs(measurement, result)
@@ -131,9 +146,9 @@ def speeds(measurement: Measurement) -> Table:
     return Table("arithmetic" if measurement.counted else "speed", head, rows)
 
 
-def to_json(measurement: Measurement, results: Sequence[Result]) -> dict[str, Any]:
+def to_json(measurement: Measurement, found: Sequence[Result]) -> dict[str, Any]:
     """Everything unrounded: the measurement, and each entrant with its runs and their summary."""
-    return {"measurement": to_plain(measurement), "entrants": [_entrant_to_json(result) for result in results]}
+    return {"measurement": to_plain(measurement), "entrants": [_entrant_to_json(result) for result in found]}
 
 
 def _entrant_to_json(result: Result) -> dict[str, Any]:
@@ -145,7 +160,7 @@ def _entrant_to_json(result: Result) -> dict[str, Any]:
         "minutes": None if result.epochs is None else speed.minutes(result.epochs),
         "budget_minutes": result.budget / 60,
         "fits": result.fits,
-        "ood": to_plain(result.ood),
+        "ood": {name: to_plain(result.auroc(name)) for each in result.kept for name in each.ood},
         "summary": to_plain(row.summary()) if row else None,
         "runs": [comparison.run_to_json(run) for run in result.runs],
     }

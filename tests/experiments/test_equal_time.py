@@ -179,6 +179,65 @@ def test_the_table_of_two_finished_runs(trained, tmp_path):
     assert rows[3][4] == "- (one takes 8.0 min: longer than the time)"
 
 
+def test_a_record_stands_in_for_the_run_folders(trained, tmp_path):
+    record, elsewhere = tmp_path / "records" / "tiny.json", tmp_path / "elsewhere"
+    words = ("--samples", "2", "--record", str(record), "--json")
+    first = run("table", "--out", str(trained), *words)
+    assert first.exit_code == 0, first.output
+    assert str(tmp_path) not in record.read_text().replace(str(tmp_path / "tiny.toml"), ""), "no paths of a machine"
+    again = run("table", "--out", str(elsewhere), *words)
+    assert again.exit_code == 0, again.output
+    before, after = json.loads(first.stdout)["entrants"], json.loads(again.stdout)["entrants"]
+    assert [entrant["summary"] for entrant in after] == [entrant["summary"] for entrant in before]
+    curves = [run("curve", "--out", str(out), "--record", str(record), "--json").stdout for out in (trained, elsewhere)]
+    assert curves[0] == curves[1]
+
+
+def test_what_is_on_record_is_not_trained_again(trained, tmp_path):
+    record, elsewhere = tmp_path / "tiny.json", tmp_path / "elsewhere"
+    assert run("table", "--out", str(trained), "--samples", "2", "--record", str(record)).exit_code == 0
+    words = ("train", "--out", str(elsewhere), "--record", str(record), "--only", "ssvi-w8,deterministic-w16")
+    result = run(*words, "--epochs", "2", "--seeds", "0")
+    assert result.exit_code == 0, result.output
+    assert "0 of 0 runs are finished, 2 more are on record" in result.output
+    other = run(*words, "--epochs", "3", "--seeds", "0")
+    assert other.exit_code == 1
+    assert "ssvi-w8-seed0 is on record with epochs=2 (now 3)" in other.output
+    samples = run("table", "--out", str(elsewhere), "--samples", "3", "--record", str(record))
+    assert samples.exit_code == 1
+    assert "is on record with --samples 2: give that number" in samples.output
+
+
+def test_a_record_keeps_the_data_sets_that_a_later_table_leaves_out(recipe):
+    from equal.record import Kept, Record
+    from ssvi.comparison import EvaluatedRun, Place
+    from ssvi.evaluation.results import Cost
+
+    cost = object.__new__(Cost)  # nobody looks at it
+
+    def kept(accuracy: float, **ood: float) -> Kept:
+        place = Place("", "digits", "ssvi", 0.05, 0, "weight")
+        return Kept("ssvi-w8", 2, 2, EvaluatedRun(place, 1, 2, {"accuracy": accuracy}, cost, 1.0), ood=ood)
+
+    (run,) = Record(measured(recipe, ssvi_8=1.0), (kept(0.1, noise=0.9),)).with_runs([kept(0.2, svhn=0.8)]).runs
+    assert run.run.metrics == {"accuracy": 0.2}
+    assert run.ood == {"noise": 0.9, "svhn": 0.8}
+
+
+def test_a_record_of_other_speeds_or_no_record_is_refused(recipe, tmp_path):
+    from equal.record import Record, open_record, write_record
+    from equal.speed import write_measurement
+
+    record = tmp_path / "record.json"
+    write_record(record, Record(measured(recipe, ssvi_8=1.0)))
+    write_measurement(tmp_path / "out", measured(recipe, ssvi_8=2.0))
+    with pytest.raises(RunError, match="other speeds"):
+        open_record(tmp_path / "out", record)
+    record.write_text("{}")
+    with pytest.raises(RunError, match="cannot be read"):
+        open_record(tmp_path / "out", record)
+
+
 def test_entrants_are_chosen_on_validation_images(trained):
     result = run("validate", "--out", str(trained), "--json")
     assert result.exit_code == 0, result.output
@@ -225,8 +284,8 @@ def test_the_curve_has_the_accuracies_of_the_log_at_the_measured_minutes(trained
     assert [minutes for minutes, _ in ours["points"]] == [2.0, 4.0]
     *_, row = [line.strip("| ").split(" | ") for line in page.read_text().splitlines() if line.startswith("|")]
     assert row == ["deterministic-w16", "-", *(f"{accuracies[i]:.2%}" for i in (1, 2, 3)), "1"]
-    assert "(img/out.svg)" in page.read_text()
-    drawing = ET.parse(page.parent / "img" / "out.svg")
+    assert "(figures/out.svg)" in page.read_text()
+    drawing = ET.parse(page.parent / "figures" / "out.svg")
     assert len(drawing.findall(".//{http://www.w3.org/2000/svg}polyline")) == 2
 
 

@@ -69,13 +69,13 @@ class Row:
 
     def spread(self, value: Value) -> Spread | None:
         """Mean and deviation of a number over the seeds that have it; None if no seed has it."""
-        return _spread([value(run) for run in self.evaluated])
+        return spread([value(run) for run in self.evaluated])
 
     def summary(self) -> RowSummary:
         """Every number over the seeds."""
         numbers = [run.numbers() for run in self.evaluated]
         names = list(numbers[0]) if numbers else []
-        spreads = {name: over for name in names if (over := _spread([of_run[name] for of_run in numbers]))}
+        spreads = {name: over for name in names if (over := spread([of_run[name] for of_run in numbers]))}
         return RowSummary(
             method=self.method,
             density=self.density,
@@ -108,7 +108,7 @@ def _row(shared: Shared, group: Sequence[RunResult]) -> Row:
     return Row(*shared, evaluated, len(group) - len(evaluated))
 
 
-def _spread(values: Sequence[float | None]) -> Spread | None:
+def spread(values: Sequence[float | None]) -> Spread | None:
     """Mean and standard deviation of the values that are known; None if none is."""
     known = [value for value in values if value is not None]
     if not known:
