@@ -179,7 +179,9 @@ def validate_command(out: Path, data_dir: Path | None, as_json: bool) -> None:
 @out_option
 @click.option("--only", default="", metavar="NAME,...", help="entrants, such as ssvi-w64,vi-w64 [all]")
 @click.option("--at", default="10,20,30,40,50,60", show_default=True, metavar="A,B,...", help="minutes in the table")
-@click.option("--svg", type=click.Path(path_type=Path), help="file of the drawing [figures/ beside --write, or in --out]")
+@click.option(
+    "--svg", type=click.Path(path_type=Path), help="file of the drawing [figures/ beside --write, or in --out]"
+)
 @record_option
 @write_option
 @json_option
