@@ -84,10 +84,13 @@ def refuse_new_speeds(out: Path) -> None:
 
 
 def budget_of(measurement: Measurement, out: Path, kept: Sequence[Kept]) -> float:
-    """The seconds that every entrant has: the time of a run of the reference, in the folder or on record."""
-    name = measurement.reference.entrant.name
-    epochs = [run.recipe.epochs for run in runs_of(measurement.reference, out)]
-    epochs += [each.epochs for each in kept if each.entrant == name]
-    if not epochs:
-        raise RunError(f"{out} has no run of the reference {name}: train with `equal_time.py train --out {out}`")
-    return epochs[0] * measurement.reference.seconds_per_epoch
+    """The seconds that every entrant has: the time of a run of the reference, in the folder or on record.
+
+    Where the reference has not begun, that of the next entrant that has, which is the same up to a part of an epoch.
+    """
+    for speed in measurement.speeds:
+        epochs = [run.recipe.epochs for run in runs_of(speed, out)]
+        epochs += [each.epochs for each in kept if each.entrant == speed.entrant.name]
+        if epochs:
+            return epochs[0] * speed.seconds_per_epoch
+    raise RunError(f"{out} has no runs: train with `equal_time.py train --out {out}`")

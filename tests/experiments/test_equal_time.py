@@ -372,3 +372,18 @@ def test_ensembles_at_equal_arithmetic(recipe, tmp_path):
     refused = run("train", "--out", str(out), "--minutes", "3")
     assert refused.exit_code == 1
     assert "--minutes needs minutes, and this folder has counted FLOPs" in refused.output
+
+
+def test_without_the_reference_the_time_is_that_of_the_next_entrant(recipe, tmp_path):
+    from equal.plan import budget_of
+    from equal.record import Kept
+    from ssvi.comparison import EvaluatedRun, Place
+    from ssvi.evaluation.results import Cost
+
+    measurement = measured(recipe, ssvi_8=10.0, deterministic_16=4.0)
+    place = Place("", "digits", "deterministic", 1.0, 0, "-")
+    kept = Kept("deterministic-w16", 5, 1, EvaluatedRun(place, 1, 1, {}, object.__new__(Cost), 1.0))
+    speed = measurement.speeds[1]
+    assert budget_of(measurement, tmp_path, [kept]) == 5 * speed.seconds_per_epoch
+    with pytest.raises(RunError, match="has no runs: train with"):
+        budget_of(measurement, tmp_path, [])
