@@ -19,13 +19,14 @@ from torch import Tensor
 import ssvi
 from ssvi.cli.options import data_dir_option, values_of
 from ssvi.cli.progress import bar
-from ssvi.data.augment import crop_flip
 from ssvi.evaluation import FinishedRun
 from ssvi.nn.layers import gaussians
+from ssvi.nn.posterior import SparseGaussian
+from ssvi.training.recipe import AUGMENTATIONS
 
 BATCHES, SIZE = 8, 128
 
-Change = Callable[[ssvi.nn.posterior.SparseGaussian], Tensor]
+Change = Callable[[SparseGaussian], Tensor]
 """The sigma that a posterior gets."""
 
 
@@ -50,9 +51,12 @@ def quality(run: FinishedRun, change: Change, samples: int, what: str) -> ssvi.E
 
 
 def training_batches(run: FinishedRun) -> list[Tensor]:
-    """Some training images, augmented as in the recipes of CIFAR-10."""
+    """Some training images, augmented as in the training."""
     images = run.data.split_validation(run.recipe.validation, run.recipe.seed)[0].x[: BATCHES * SIZE]
-    return [*run.normalise(crop_flip(images, torch.Generator().manual_seed(0))).split(SIZE)]
+    augment = AUGMENTATIONS[run.recipe.augment]
+    if augment is not None:
+        images = augment(images, torch.Generator().manual_seed(0))
+    return [*run.normalise(images).split(SIZE)]
 
 
 @click.command()
@@ -66,6 +70,8 @@ def main(folder: Path, factors: str, shares: str, samples: int, threads: int, da
     """A line for each sigma of the network in the run folder FOLDER."""
     torch.set_num_threads(threads)
     run = FinishedRun(folder, data_dir)
+    if not gaussians(run.net):
+        raise click.UsageError(f"{folder} has no sigma: give a run whose weights are Gaussian, by --method ssvi for example")
     numbers = "numbers such as 1,2,3"
     changes = {f"sigma x {factor:g}": scaled(factor) for factor in values_of("--factors", factors, float, numbers)}
     changes |= {f"sigma = {s:g} r": share_of_weights(s) for s in values_of("--shares", shares, float, numbers)}
