@@ -71,7 +71,9 @@ def main(folder: Path, factors: str, shares: str, samples: int, threads: int, da
     torch.set_num_threads(threads)
     run = FinishedRun(folder, data_dir)
     if not gaussians(run.net):
-        raise click.UsageError(f"{folder} has no sigma: give a run whose weights are Gaussian, by --method ssvi for example")
+        raise click.UsageError(
+            f"{folder} has no sigma: give a run whose weights are Gaussian, by --method ssvi for example"
+        )
     numbers = "numbers such as 1,2,3"
     changes = {f"sigma x {factor:g}": scaled(factor) for factor in values_of("--factors", factors, float, numbers)}
     changes |= {f"sigma = {s:g} r": share_of_weights(s) for s in values_of("--shares", shares, float, numbers)}
