@@ -9,6 +9,7 @@ augmented training images, as a run ends. Test images are not looked at. docs/iv
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from pathlib import Path
 
@@ -75,8 +76,14 @@ def main(folder: Path, factors: str, shares: str, samples: int, threads: int, da
             f"{folder} has no sigma: give a run whose weights are Gaussian, by --method ssvi for example"
         )
     numbers = "numbers such as 1,2,3"
-    changes = {f"sigma x {factor:g}": scaled(factor) for factor in values_of("--factors", factors, float, numbers)}
-    changes |= {f"sigma = {s:g} r": share_of_weights(s) for s in values_of("--shares", shares, float, numbers)}
+    factor_values, share_values = (
+        values_of("--factors", factors, float, numbers),
+        values_of("--shares", shares, float, numbers),
+    )
+    if not all(0 < value < math.inf for value in (*factor_values, *share_values)):
+        raise click.UsageError(f"--factors {factors} and --shares {shares}: every sigma must be positive and finite")
+    changes = {f"sigma x {factor:g}": scaled(factor) for factor in factor_values}
+    changes |= {f"sigma = {share:g} r": share_of_weights(share) for share in share_values}
     click.echo("| sigma | accuracy | NLL | ECE |\n| --- | --- | --- | --- |")
     for name, change in changes.items():
         found = quality(run, change, samples, name)

@@ -46,3 +46,11 @@ def test_little_noise_is_the_mean_and_much_noise_knows_nothing(program, run):
     none, wide, share = (float(row[2]) for row in rows)
     assert none == pytest.approx(share, abs=1e-3)
     assert wide > none + 0.5
+
+
+@pytest.mark.parametrize("words", [["--factors", "1,-1"], ["--shares", "0"], ["--factors", "nan"], ["--factors", "a"]])
+def test_a_sigma_that_is_none_is_refused(program, run, words):
+    result = CliRunner().invoke(program.main, [str(run), *words])
+    assert result.exit_code == 2
+    assert words[0] in result.output
+    assert "| sigma x" not in result.output
