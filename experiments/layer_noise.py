@@ -3,8 +3,8 @@
     python experiments/layer_noise.py zoo/cifar10-hour --images 512 --draws 3
 
 All other weights are at their means, normalisations use the statistics of the batch, and the images are training images.
-With noise of a share rho of the weights (of their root mean square r) the loss rises by L rho^2 / 2. docs/ivon.md has what
-it printed.
+With noise of a share rho of the weights (of their root mean square r) the loss rises by L rho^2 / 2.
+docs/explanation/images.md has what it printed.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@
 
 A factor multiplies every sigma: the posterior at another temperature, without another training. A share gives all weights of
 a layer the sigma share * r, r being the root mean square of its mu. BatchNorm's statistics are those of each theta, from
-augmented training images, as a run ends. Test images are not looked at. docs/ivon.md has what it printed.
+augmented training images, as a run ends. Test images are not looked at. docs/explanation/images.md has what it printed.
 """
 
 from __future__ import annotations
