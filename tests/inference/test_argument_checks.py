@@ -30,6 +30,7 @@ WRONG_TYPE = [
     ("IVON", "temperature", None),
     ("IVON", "clip_radius", True),
     ("IVON", "rest_lr", [0.1]),
+    ("IVON", "rest_decay", "5e-4"),
     ("IVON", "betas", 0.9),
     ("IVON", "betas", (0.9, "0.99")),
 ]
@@ -44,6 +45,7 @@ WRONG_VALUE = [
     ("ELBO", "micro_batches", 0),
     ("IVON", "lr", float("nan")),
     ("IVON", "temperature", 0),
+    ("IVON", "rest_decay", -0.1),
     ("IVON", "betas", (0.9, 1.0)),
     ("IVON", "betas", (0.9, 0.99, 0.999)),
 ]

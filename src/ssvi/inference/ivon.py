@@ -67,6 +67,7 @@ class IVON(Optimizer):
         clip_radius: no weight moves by more than lr times this in a step.
         rest_lr: of the parameters that are not Bayesian: biases, normalisation, deterministic layers.
         rest_momentum: of the same.
+        rest_decay: the weight decay of the same, as torch's SGD has it: the prior of parameters that are only a point.
         groups: patterns of layers with an lr, betas or clip_radius of their own: {"head*": {"lr": 0.05}}, for example.
     """
 
@@ -87,6 +88,7 @@ class IVON(Optimizer):
         clip_radius: float = math.inf,
         rest_lr: float = 0.02,
         rest_momentum: float = 0.9,
+        rest_decay: float = 0.0,
         groups: Mapping[str, Mapping[str, Any]] | None = None,
     ) -> None:
         check_train_size(train_size)
@@ -95,12 +97,13 @@ class IVON(Optimizer):
         self._warmup = check_whole("warmup", warmup, "the steps in which lr rises; 0 for none", least=0)
         check_numbers(
             positive={"h0": 1.0 if h0 is None else h0, "temperature": self._temperature(0), "clip_radius": clip_radius},
-            rates={"lr": lr, "rest_lr": rest_lr}, shares={"rest_momentum": rest_momentum}, betas=betas,
+            rates={"lr": lr, "rest_lr": rest_lr, "rest_decay": rest_decay}, shares={"rest_momentum": rest_momentum},
+            betas=betas,
         )  # fmt: skip
         self._posteriors = trainable(bnn)
         self._h0, self._draws, self._samples = dict[nn.Parameter, float](), Draws(self._layer), 0
         natural = {"kind": "mu", "lr": lr, "betas": betas, "clip_radius": clip_radius, "step": 0}
-        plain = {"kind": "rest", "lr": rest_lr, "momentum": rest_momentum}
+        plain = {"kind": "rest", "lr": rest_lr, "momentum": rest_momentum, "weight_decay": rest_decay}
         super().__init__(parameter_groups(bnn, natural, plain, groups or {}), {"lr": lr})
         for mu, posterior in self._posteriors.items():
             posterior.rho.requires_grad_(False)  # sigma is written after every step, and has no gradient

@@ -51,13 +51,15 @@ def positive_at(schedule: Schedule, step: int, name: str) -> float:
 
 
 def plain_step(optimizer: Optimizer, samples: int) -> None:
-    """SGD with momentum for the rest, as torch's, by gradients that are sums over so many samples of theta."""
+    """SGD with momentum and weight decay for the rest, as torch's; the gradients are sums over so many samples of theta."""
     for group in optimizer.param_groups:
         if group["kind"] == "rest":
             parameters = [parameter for parameter in group["params"] if parameter.grad is not None]
             velocities = [_velocity(optimizer, parameter) for parameter in parameters]
             torch._foreach_mul_(velocities, group["momentum"])
             torch._foreach_add_(velocities, [parameter.grad for parameter in parameters], alpha=1 / samples)
+            if decay := group.get("weight_decay", 0.0):  # a state that was saved before this setting has none
+                torch._foreach_add_(velocities, parameters, alpha=decay)
             torch._foreach_sub_(parameters, velocities, alpha=group["lr"])
 
 

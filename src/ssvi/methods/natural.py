@@ -45,6 +45,7 @@ class NaturalGradients(Prior):
         0.0, "share of the steps in which the temperature rises from a hundredth of it", share("the steps")
     )
     rest_lr: float = setting(default_of(IVON, "rest_lr"), "learning rate of biases and normalisation", POSITIVE)
+    rest_decay: float = setting(default_of(IVON, "rest_decay"), "weight decay of biases and normalisation", at_least(0))
     clip_radius: float = setting(
         0.0, "no weight moves by more than lr times this in a step; 0: without a bound", at_least(0)
     )
@@ -98,7 +99,7 @@ def optimizer(job: Job[NaturalGradients], net: nn.Module) -> tuple[Optimizer, sc
     ivon = IVON(
         net, job.lr, train_size=job.train_size, warmup=0, h0=settings.h0 or None, temperature=temperature(job),
         betas=(default_of(IVON, "betas")[0], _b2(settings, job.steps)), rest_lr=settings.rest_lr,
-        clip_radius=settings.clip_radius or math.inf,
+        rest_decay=settings.rest_decay, clip_radius=settings.clip_radius or math.inf,
     )  # fmt: skip
     rise = max(1, round(settings.lr_warmup * job.steps))
     return ivon, schedules.warmed_up(schedules.cosine(1.0, steps=job.steps), steps=rise)
