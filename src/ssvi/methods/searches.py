@@ -14,8 +14,13 @@ POINT = Search(
 """Point estimates. The first settings are those of RigL's authors, and of the literature on CIFAR, by momentum SGD."""
 
 NATURAL = Search(
-    {"lr": Range(0.02, 1.0), "temperature": Range(0.01, 1.0, most=1.0), "rest_lr": Range(2e-3, 0.5)},
-    first=({"lr": 0.2, "temperature": 1.0, "rest_lr": 0.1},),
+    {
+        "lr": Range(0.02, 1.0),
+        "temperature": Range(0.01, 1.0, most=1.0),
+        "rest_lr": Range(2e-3, 0.5),
+        "rest_decay": Range(1e-5, 0.1, or_else=0.0),
+    },
+    first=({"lr": 0.2, "temperature": 1.0, "rest_lr": 0.1, "rest_decay": 5e-4},),
 )
 """Natural gradients. First the bound itself (temperature 1), as IVON's authors have it; the rest as by SGD on CIFAR."""
 
