@@ -15,9 +15,11 @@ def claims(page: Path) -> str:
     return re.search(r"<!-- claims.*?-->\n(.*?)<!-- end claims -->", page.read_text(), re.S)[1]
 
 
-def row(page: Path, start: str, heading: str = "") -> list[float]:
-    """The numbers in the cells after the first ones of a row, in order; below a heading, if one is given."""
-    text = page.read_text()[page.read_text().index(heading) :]
+def row(page: Path, start: str, *headings: str) -> list[float]:
+    """The numbers in the cells after the first ones of a row, in order; below these headings, each below the one before."""
+    text = page.read_text()
+    for heading in headings:
+        text = text[text.index(heading) :]
     (line, *_) = [line for line in text.splitlines() if line.startswith(start)]
     return [float(number.replace(",", "")) for number in re.findall(r"-?\d[\d,]*\.?\d*", line.removeprefix(start))]
 
@@ -61,15 +63,13 @@ def test_one_image_at_a_time():
 
 
 def test_little_of_cifar10():
-    text = RESULTS.read_text()
-    has = re.search(
-        r"SSVI has (72\S*) % and NLL (\S+), RigL (\S+) % and (\S+):.*?ECE is (\S+) against (\S+)\.", text, re.S
-    )
-    ours, nll, rigl, its_nll, ece, its_ece = map(float, has.groups())
-    assert f"| {ours} %, NLL {nll:.2f}, ECE {ece} |" in claims(README)
-    assert f"| RigL {rigl} %, {its_nll:.2f}, **{its_ece}** |" in claims(README)
-    assert f"{ours} % and NLL {nll:.2f}, RigL {rigl} % and {its_nll:.2f} (three seeds)" in claims(LANDING)
-    assert f"{ece} against {its_ece}" in claims(LANDING)
+    headings = ("## cifar10-5000:", "### Table 2")
+    ours, spread, nll, _, _, _, ece, *_ = row(RESULTS, "| cifar10 | SSVI, density 0.05 |", *headings)
+    rigl, its_spread, its_nll, _, _, _, its_ece, *_ = row(RESULTS, "| cifar10 | RigL, density 0.05 |", *headings)
+    assert f"| **{ours:.1f}** ± {spread:.1f} %, NLL **{nll:.2f}**, ECE {ece:.3f} |" in claims(README)
+    assert f"| RigL {rigl:.1f} ± {its_spread:.1f} %, {its_nll:.2f}, {its_ece:.3f} |" in claims(README)
+    assert f"{ours:.1f} % and NLL {nll:.2f}, RigL {rigl:.1f} % and {its_nll:.2f} (three seeds)" in claims(LANDING)
+    assert f"{ece:.3f} against {its_ece:.3f}" in claims(LANDING)
 
 
 def test_equal_time():
@@ -119,3 +119,5 @@ def test_an_hour_of_cifar10():
     metrics = json.loads(card.read_text())["metrics"]
     said = [metrics[name]["value"] for name in ("accuracy", "nll", "ece")]
     assert "| {:.1%}, NLL {:.3f}, ECE {:.3f} |".format(*said).replace("%", " %") in claims(README)
+    rigl = row(RESULTS, "| RigL, density 0.05, width 64 |", "## cifar10-hour: equal time")
+    assert "| RigL **{:.1f} %**, **{:.3f}**, {:.3f};".format(*rigl) in claims(README)
