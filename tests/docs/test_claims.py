@@ -121,3 +121,11 @@ def test_an_hour_of_cifar10():
     assert "| {:.1%}, NLL {:.3f}, ECE {:.3f} |".format(*said).replace("%", " %") in claims(README)
     rigl = row(RESULTS, "| RigL, density 0.05, width 64 |", "## cifar10-hour: equal time")
     assert "| RigL **{:.1f} %**, **{:.3f}**, {:.3f};".format(*rigl) in claims(README)
+
+
+def test_an_hour_of_cifar10_under_corruptions():
+    said = RESULTS.read_text().split("- **Under the 15 corruptions", 1)[1].split("The network `t1`")[0]
+    middle = [triple.split(" / ")[1] for triple in re.findall(r"[\d.]+ / [\d.]+ / [\d.]+", said)]
+    _, accuracy, nll, ece, its_accuracy, its_nll, its_ece = middle  # the first are the severities
+    assert f"| {accuracy} %, NLL **{nll}**, ECE **{ece}** |" in claims(README)
+    assert f"| RigL {its_accuracy} %, {its_nll}, {its_ece} |" in claims(README)
