@@ -119,13 +119,21 @@ def test_the_rest_moves_as_by_torchs_sgd_with_weight_decay():
 
 
 def test_a_state_from_before_the_weight_decay_of_the_rest_goes_on_without_any():
-    bnn = network()
-    optimizer = ssvi.IVON(bnn, train_size=100)
-    state = optimizer.state_dict()
-    for group in state["param_groups"]:
-        group.pop("weight_decay", None)
-    optimizer.load_state_dict(state)
-    step(bnn, optimizer)
+    """A run that an earlier version began is resumed as that version would have gone on."""
+
+    def bias_after_a_step(forget: bool) -> torch.Tensor:
+        bnn = network()
+        nn.init.ones_(bnn[0].bias)
+        optimizer = ssvi.IVON(bnn, train_size=100, rest_decay=0.3 if forget else 0.0)
+        state = optimizer.state_dict()
+        for group in state["param_groups"] if forget else ():
+            group.pop("weight_decay", None)
+        optimizer.load_state_dict(state)
+        torch.manual_seed(3)
+        step(bnn, optimizer)
+        return bnn[0].bias.detach()
+
+    torch.testing.assert_close(bias_after_a_step(forget=True), bias_after_a_step(forget=False), rtol=0, atol=0)
 
 
 def test_clipped_gradients_make_smaller_steps():
