@@ -7,12 +7,31 @@ from torch import nn
 from ssvi.bench import cases, interleaved, measure
 
 
+class Clock:
+    """Time that passes only in the work of a side: the nth call of a side takes the nth of its seconds, then the last."""
+
+    def __init__(self, monkeypatch, **seconds):
+        self.now, self.calls, self.left = 0.0, "", {name: list(values) for name, values in seconds.items()}
+        self.sides = {name: lambda name=name: self.work(name) for name in seconds}
+        monkeypatch.setattr(measure.time, "perf_counter", lambda: self.now)
+
+    def work(self, name):
+        left = self.left[name]
+        self.now += left.pop(0) if len(left) > 1 else left[0]
+        self.calls += name
+
+
 def test_sides_are_warmed_up_twice_and_then_take_turns(monkeypatch):
-    calls, clock = [], iter([0.0, 1.0, 10.0, 12.0, 20.0, 25.0, 30.0, 34.0, 40.0, 43.0, 50.0, 59.0])
-    monkeypatch.setattr(measure.time, "perf_counter", lambda: next(clock))
-    seconds = interleaved({"a": lambda: calls.append("a"), "b": lambda: calls.append("b")}, turns=3)
-    assert "".join(calls) == "aabb" + "ababab"
-    assert seconds == {"a": 3.0, "b": 4.0}  # the medians of 1, 5, 3 and of 2, 4, 9
+    clock = Clock(monkeypatch, a=[9.0, 9.0, 1.0, 5.0, 3.0], b=[9.0, 9.0, 2.0, 4.0, 9.0])
+    assert interleaved(clock.sides, turns=3) == {"a": 3.0, "b": 4.0}  # the medians
+    assert clock.calls == "aabb" + "ababab"
+
+
+def test_work_that_is_too_short_to_be_timed_is_repeated_within_its_turn(monkeypatch):
+    clock = Clock(monkeypatch, a=[9.0, measure.SHORTEST_TURN / 4], b=[1.0])
+    seconds = interleaved(clock.sides, turns=2)
+    assert clock.calls == "aabb" + 2 * "aaaab"
+    assert seconds == pytest.approx({"a": measure.SHORTEST_TURN / 4, "b": 1.0})
 
 
 @pytest.mark.parametrize(

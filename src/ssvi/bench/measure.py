@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import subprocess
 import sys
@@ -14,19 +15,31 @@ from ssvi.bench.cases import Work
 from ssvi.bench.steps import training_step
 from ssvi.training import epoch_end
 
+SHORTEST_TURN = 0.02
+"""Seconds. Shorter work is repeated within its turn: a loop calls it again and again, and has its code in the caches."""
+
 
 def interleaved(sides: Mapping[str, Work], turns: int) -> dict[str, float]:
     """Warm every side up twice, then let them take `turns` turns. The seconds of each side: the median of its turns."""
-    for work in sides.values():
-        work()
-        work()
+    calls = {name: _calls_of_a_turn(work) for name, work in sides.items()}
     times: dict[str, list[float]] = {name: [] for name in sides}
     for _ in range(turns):
         for name, work in sides.items():
-            start = time.perf_counter()
-            work()
-            times[name].append(time.perf_counter() - start)
+            times[name].append(_seconds(work, calls[name]))
     return {name: median(seconds) for name, seconds in times.items()}
+
+
+def _calls_of_a_turn(work: Work) -> int:
+    work()
+    return max(1, math.ceil(SHORTEST_TURN / _seconds(work, 1)))
+
+
+def _seconds(work: Work, calls: int) -> float:
+    """The seconds of one call, the mean of several in a row."""
+    start = time.perf_counter()
+    for _ in range(calls):
+        work()
+    return (time.perf_counter() - start) / calls
 
 
 @contextmanager

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from ssvi.bench.measure import SHORTEST_TURN
 from ssvi.bench.results import Benchmark, Conditions, MemoryRow, RatioRow, ScalingRow, UpdateRow
 from ssvi.bench.step_sections import profile_section, small_section
 
@@ -31,8 +32,8 @@ def _head(on: Conditions) -> str:
     return f"""# Performance
 
 Written by `make bench` on {on.date}: {machine.processor}, {machine.cores} cores, {on.threads} threads, kernels built for {on.isa},
-torch {machine.torch}, Python {machine.python}. Batch {on.batch}; the sides take turns, each number is the median of {on.turns}; both sides run in
-one process with the same threads and allocator (`tune_malloc`). A ratio is how many times faster the sparse side is; "of
+torch {machine.torch}, Python {machine.python}. Batch {on.batch}; the sides take turns, each number is the median of {on.turns}, and work that takes
+less than {SHORTEST_TURN:g} s is repeated within its turn; both sides run in one process with the same threads and allocator (`tune_malloc`). A ratio is how many times faster the sparse side is; "of
 limit" is the share of density x dense that is reached. Where a ratio is below 1 we are slower than dense.
 `ssvi bench --only one_theta` measures one table alone, `--profile` and `--small` those two.
 """  # noqa: E501
