@@ -120,9 +120,7 @@ def test_measuring_has_one_update_of_gamma_in_each_turn_of_one_side(recipe, monk
     from ssvi.bench import measure as clock
     from ssvi.inference.subspace import Subspace
 
-    monkeypatch.setattr(
-        clock, "SHORTEST_TURN", 0.0
-    )  # these steps are short: a turn would repeat them as often as the clock says
+    monkeypatch.setattr(clock, "SHORTEST_TURN", 0.0)  # else a turn repeats such short steps as often as the clock says
     updates, step = [], Subspace.step
     monkeypatch.setattr(Subspace, "step", lambda self: updates.append(step(self)) or updates[-1])
     measurement = measure(recipe, parse_entrants("ssvi:8,deterministic:8"), threads=1, steps=3, turns=2, data_dir=None)
