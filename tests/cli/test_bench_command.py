@@ -8,6 +8,7 @@ from click.testing import CliRunner
 from ssvi import bench
 from ssvi.bench.results import Benchmark, Conditions, ProfileRow
 from ssvi.cli.bench import bench_command
+from ssvi.comparison.page import between_markers
 from ssvi.training.machine import Machine
 
 CONDITIONS = Conditions("2026-01-02", 3, 128, Machine("a CPU", 2, "2.6", "3.11"), "x86_64", 2)
@@ -50,6 +51,17 @@ def test_json_and_page(asked, tmp_path):
     values = json.loads(result.stdout[result.stdout.index("{") :])
     assert values["profile"] == [{"what": "a step", "ms": 10.0, "overhead": 0.1, "parts": {"rest": 10.0}}]
     assert "## Where the time of a step goes" in (tmp_path / "page.md").read_text()
+
+
+def test_a_page_keeps_the_sections_of_other_programs(asked, tmp_path):
+    page, others = tmp_path / "page.md", between_markers("gpu-count", "## GPUs, counted\n\n183 launches")
+    page.write_text(f"# An old page\n\n{others}\nan old table\n")
+    for _ in range(2):
+        CliRunner().invoke(bench_command, ["--profile", "--write", str(page)])
+    text = page.read_text()
+    assert text.endswith(others)
+    assert text.count("183 launches") == text.count("## Where the time of a step goes") == 1
+    assert "old" not in text
 
 
 def test_a_table_that_does_not_exist_is_named(asked):

@@ -12,6 +12,7 @@ from rich.markdown import Markdown
 
 from ssvi import bench
 from ssvi.cli.completion import Completer
+from ssvi.comparison.page import sections_in
 from ssvi.kernels.native.allocator import tune_malloc
 from ssvi.training.recipe_rules import MOST_THREADS
 from ssvi.training.records import dumps
@@ -45,9 +46,10 @@ def bench_command(
     tune_malloc()
     if os.getloadavg()[0] > 0.5:
         click.echo(f"warning: the machine is busy (load {os.getloadavg()[0]:.1f}): the ratios are less exact", err=True)
+    others = sections_in(write.read_text(encoding="utf-8")) if write is not None and write.exists() else []
     for benchmark in bench.run(names, turns, lambda what: click.echo(f"measuring: {what}", err=True)):
         if write is not None:  # after each table: an interruption keeps what was measured
-            write.write_text(bench.page(benchmark))
+            write.write_text("\n".join([bench.page(benchmark), *others]), encoding="utf-8")
     if as_json:
         click.echo(dumps(benchmark.to_json()))
         return

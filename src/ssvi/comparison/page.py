@@ -5,6 +5,7 @@ The section stands between two markers, so that a later comparison replaces it.
 
 from __future__ import annotations
 
+import re
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -105,6 +106,12 @@ def markdown(table: Table) -> str:
 
 def _markers(name: str) -> tuple[str, str]:
     return f"<!-- compare {name} -->", f"<!-- end compare {name} -->"
+
+
+def sections_in(page: str) -> list[str]:
+    """The sections that `write_section` has put into a page, in their order."""
+    found = re.finditer(r"<!-- compare (\S+) -->\n.*?<!-- end compare \1 -->\n", page, re.DOTALL)
+    return [section[0] for section in found]
 
 
 def write_section(file: Path, name: str, text: str) -> None:

@@ -154,7 +154,8 @@ class Training(Generic[S_co]):
     def load_state_dict(self, state: Mapping[str, Any]) -> None:
         """Go on from these states."""
         for name, part in self._stateful.items():
-            part.load_state_dict(state[name])
+            if name in state or name != "loss":  # earlier versions kept nothing of a loss that only reports the KL
+                part.load_state_dict(state[name])
 
     def begin_again(self, fresh: Training[Any]) -> None:
         """Go on with another network, all states as in `fresh`; but the schedule goes on, which begins anew by itself."""

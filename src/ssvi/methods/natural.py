@@ -22,6 +22,8 @@ from ssvi.nn.layers import kl
 
 COLD = 0.01
 """Where a temperature that rises begins, as a share of its end: at 0 the noise would say nothing of the curvature."""
+KL_EVERY = 10
+"""Calls of the loss for one KL: it changes slowly, is only reported, and takes 1 to 2 % of a step."""
 LR: float = default_of(IVON, "lr")
 """The learning rate of a recipe that names none."""
 
@@ -66,17 +68,32 @@ class SampledBound:
     def __init__(self, net: nn.Module, train_size: int, temperature: float) -> None:
         self.net, self.train_size, self.temperature = net, train_size, temperature
         self.terms = Terms(0.0, 0.0, temperature)
+        self._calls = 0
 
     def __call__(self, nll: Tensor) -> Tensor:
         """nll + temperature KL / N, of which only the first term has a gradient; the optimiser has that of the other.
 
         At temperature 1 this is what its steps descend. At another one they descend it for a prior whose variance is
-        multiplied by the temperature. Of a temperature that rises it is the bound at the end.
+        multiplied by the temperature. Of a temperature that rises it is the bound at the end. The KL is that of every
+        `KL_EVERY`-th call.
         """
-        with torch.no_grad():
-            divergence = kl(self.net)
-        self.terms = Terms(nll.item(), divergence.item(), self.temperature)
+        divergence = self._current_kl() if self._calls % KL_EVERY == 0 else self.terms.kl
+        self._calls += 1
+        self.terms = Terms(nll.item(), divergence, self.temperature)
         return nll + self.temperature / self.train_size * divergence
+
+    @torch.no_grad()
+    def _current_kl(self) -> float:
+        return kl(self.net).item()
+
+    def state_dict(self) -> dict[str, float]:
+        """The calls so far, and the KL that is reported until the next look at it."""
+        return {"calls": self._calls, "kl": self.terms.kl}
+
+    def load_state_dict(self, state: dict[str, float]) -> None:
+        """Go on from a saved state."""
+        self._calls = int(state["calls"])
+        self.terms = Terms(0.0, state["kl"], self.temperature)
 
 
 def temperature(job: Job[NaturalGradients]) -> schedules.Schedule:
