@@ -16,9 +16,9 @@ from ssvi.nn.posterior import SparseGaussian
 
 
 class _Noted(NamedTuple):
-    """What one backward pass has found of one posterior."""
+    """What one backward pass has found of one layer."""
 
-    posterior: SparseGaussian
+    layer: Layer
     noise: Tensor
     """sigma eps of its theta."""
     gradient: Tensor
@@ -44,15 +44,15 @@ class Draws:
         self._add_up(lambda_)
         layers = [self._layer_of(posterior) for posterior in posteriors]
         noises = kernels.ivon_module(layers).draw(layers, lambda_)
-        for posterior, noise in zip(posteriors, noises, strict=True):
-            theta = posterior.mu + noise
+        for posterior, layer, noise in zip(posteriors, layers, noises, strict=True):
+            theta = layer.mu + noise
             if theta.requires_grad:
-                theta.register_hook(partial(self._note, posterior, noise))
+                theta.register_hook(partial(self._note, layer, noise))
             posterior.pinned = theta
 
-    def _note(self, posterior: SparseGaussian, noise: Tensor, gradient: Tensor) -> None:
+    def _note(self, layer: Layer, noise: Tensor, gradient: Tensor) -> None:
         # A copy: a later backward pass of the block adds to mu.grad, which may be this very memory.
-        self._noted.append(_Noted(posterior, noise, gradient.detach().clone()))
+        self._noted.append(_Noted(layer, noise, gradient.detach().clone()))
 
     def estimates(self, lambda_: float) -> dict[nn.Parameter, Tensor]:
         """The sums of g eps / sigma since the last `forget`, by mu: the means over all processes."""
@@ -66,10 +66,10 @@ class Draws:
     def _add_up(self, lambda_: float) -> None:
         if not self._noted:
             return
-        posteriors, noises, gradients = zip(*self._noted, strict=True)
-        layers = [self._layer_of(posterior) for posterior in posteriors]
-        for posterior, layer in zip(posteriors, layers, strict=True):
-            self._totals.setdefault(posterior.mu, torch.zeros_like(layer.h))
-        totals = [self._totals[posterior.mu] for posterior in posteriors]
+        layers, noises, gradients = zip(*self._noted, strict=True)
+        for layer in layers:
+            if layer.mu not in self._totals:
+                self._totals[layer.mu] = torch.zeros_like(layer.h)
+        totals = [self._totals[layer.mu] for layer in layers]
         kernels.ivon_module(layers).curvature(layers, noises, gradients, lambda_, totals)
         self._noted = []
