@@ -151,12 +151,9 @@ class IVON(Optimizer):
                 posterior.pinned = pinned
 
     def _layer(self, posterior: SparseGaussian) -> Layer:
-        mu, rho = (
-            posterior.mu,
-            posterior.rho if posterior.sigma_map == "exp" else None,
-        )  # the kernels know this map alone
-        state, delta = self.state[mu], self._delta(posterior)
-        return Layer(mu, state["g"], state["h"], state["excess"], rho, posterior.sigma_init, GAIN, delta)
+        rho = posterior.rho if posterior.sigma_map == "exp" else None  # the kernels know this map alone
+        state, delta = self.state[posterior.mu], self._delta(posterior)
+        return Layer(posterior.mu, state["g"], state["h"], state["excess"], rho, posterior.sigma_init, GAIN, delta)
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
@@ -174,9 +171,8 @@ class IVON(Optimizer):
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         """Forget the gradients since the last step, and the estimates of the curvature that came with them."""
-        if (
-            set_to_none
-        ):  # as torch does, without its look for a profiler, which takes as long as a small layer
+        if set_to_none:
+            # As torch does, without its look for a profiler, which takes as long as a small layer.
             for group in self.param_groups:
                 for parameter in group["params"]:
                     parameter.grad = None
