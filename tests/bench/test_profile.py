@@ -20,6 +20,7 @@ def test_the_parts_add_up_to_the_step(monkeypatch):
     assert sum(row.parts.values()) == pytest.approx(row.ms)
     assert row.parts["sparse layers, backward"] > 0
     assert row.parts["BatchNorm, ReLU and sums, forward"] > 0
+    assert row.parts["BatchNorm, ReLU and sums, backward"] > 0
     assert row.parts[profile.OPTIMISER] > 0
     assert profile.GAMMA in row.parts
     assert "width 4, batch 4" in row.what

@@ -112,6 +112,13 @@ def test_cases_that_are_slower_than_torch_are_marked_and_counted():
     assert "| Linear 512 | 4 | 1 thread | native | 1.00 | 2.00 | 1.20 | 0.83x **slower** |" in text
     assert "| Linear 512 | 16 | 1 thread | native | 1.00 | 2.00 | 0.50 | 2.00x |" in text
     assert not replace(SMALL, ours_ms=1.09).slower
+    assert "one thread alone" not in text
+
+
+def test_cases_with_several_threads_are_compared_with_ours_alone():
+    two = replace(SMALL, threads="2 threads")
+    rows = (SMALL, two, replace(two, ours_ms=1.4), replace(two, batch=16, ours_ms=9.0))
+    assert "1 of 2 cases with more threads" in page(replace(BENCHMARK, small=rows)), "of batch 16 there is no other"
 
 
 def test_ratios_are_against_the_fastest_dense_side():

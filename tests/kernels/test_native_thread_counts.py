@@ -37,7 +37,7 @@ def test_a_small_layer_runs_in_the_thread_that_calls_and_a_large_one_in_several(
 
     for module in (passes, batchnorm, ivon):
         monkeypatch.setattr(module, "threads_for", noted)
-    for batch in (1, 64):
+    for batch in (1, 256):
         layer = ssvi.to_bnn(torch.nn.Conv2d(16, 16, 3, padding=1), 0.1, point=True)
         norm = torch.nn.BatchNorm2d(16)
         x = torch.randn(batch, 16, 16, 16, requires_grad=True)

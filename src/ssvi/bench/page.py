@@ -54,7 +54,8 @@ def _goals(benchmark: Benchmark) -> str:
     if not rows:
         return ""
     densities = _densities(rows)
-    text = f"\nReached / aimed at.\n\n| what | against | {' | '.join(map(_sparsity, densities))} |\n"
+    text = "\nReached / aimed at. [What limits the rest](kernels.md#what-limits-the-sparse-convolutions).\n\n"
+    text += f"| what | against | {' | '.join(map(_sparsity, densities))} |\n"
     text += "|---" * (2 + len(densities)) + "|\n"
     for row in rows:
         text += f"| {row.what} | {row.dense} | {' | '.join(_goal(row, density) for density in densities)} |\n"

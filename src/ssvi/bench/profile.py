@@ -28,6 +28,7 @@ CASES = ((64, 128), (16, 128), (16, 16))
 REST, OPTIMISER, GAMMA, OTHER = "Python, autograd and rest", "optimiser", "update of gamma", "other torch operators"
 _NATIVE = {  # the first name that occurs in that of a function
     "batchnorm_backward": "BatchNorm, ReLU and sums, backward",
+    "batchnorm_sums": "BatchNorm, ReLU and sums, backward",
     "batchnorm": "BatchNorm, ReLU and sums, forward",
     "backward": "sparse layers, backward",
     "forward": "sparse layers, forward",

@@ -8,6 +8,9 @@ from typing import Any
 from ssvi.training.machine import Machine
 from ssvi.training.records import to_plain
 
+MARKED = 1.1
+"""A small case that takes so many times as long as another one is slower, and said to be."""
+
 
 @dataclass(frozen=True)
 class SparseTime:
@@ -82,7 +85,7 @@ class SmallRow:
     @property
     def slower(self) -> bool:
         """Whether ours takes over 10 % longer than torch's own layer."""
-        return self.ours_ms > 1.1 * self.plain_ms
+        return self.ours_ms > MARKED * self.plain_ms
 
 
 @dataclass(frozen=True)

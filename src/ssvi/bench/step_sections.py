@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from ssvi.bench.results import ProfileRow, SmallRow
+from ssvi.bench.results import MARKED, ProfileRow, SmallRow
 
 
 def profile_section(rows: Sequence[ProfileRow]) -> str:
@@ -38,7 +38,7 @@ def small_section(rows: Sequence[SmallRow]) -> str:
     text = f"""
 By `ssvi bench --small`: forward and backward at one theta and 95 %, against torch's own layer in its faster memory format,
 and against our dense kernel (theta scattered into a dense weight). "A core taken": another process computes on it.
-{slower} of {len(rows)} cases take over 10 % longer than torch's own layer (marked).
+{slower} of {len(rows)} cases take over 10 % longer than torch's own layer (marked).{_beside_one_thread(rows)}
 
 | what | batch | threads | kernel | torch's own ms | scatter ms | ours ms | ratio |
 {"|---" * 8}|
@@ -48,3 +48,14 @@ and against our dense kernel (theta scattered into a dense weight). "A core take
         ms = f"{row.plain_ms:.2f} | {row.scatter_ms:.2f} | {row.ours_ms:.2f}"
         text += f"| {row.what} | {row.batch} | {row.threads} | {row.kernel} | {ms} | {ratio} |\n"
     return text
+
+
+def _beside_one_thread(rows: Sequence[SmallRow]) -> str:
+    """How many cases with several threads take longer than the same case of ours with one."""
+    alone = {(row.what, row.batch): row.ours_ms for row in rows if row.threads == "1 thread"}
+    several = [row for row in rows if row.threads != "1 thread" and (row.what, row.batch) in alone]
+    if not several:
+        return ""
+    slower = sum(row.ours_ms > MARKED * alone[row.what, row.batch] for row in several)
+    count = f"{slower} of {len(several)} cases"
+    return f"\n{count} with more threads or a core taken take over 10 % longer than ours with one thread alone."
