@@ -103,6 +103,15 @@ def test_files_that_are_not_models(tmp_path):
         model_file.load(path)
 
 
+@pytest.mark.parametrize("name", ["0.bias", "0.posterior.mu"])
+def test_what_could_not_be_loaded_is_not_saved(name, tmp_path):
+    path, bnn = tmp_path / "m.safetensors", ssvi.to_bnn(nn.Sequential(nn.Linear(8, 8)), 0.5)
+    bnn.get_parameter(name).data[3] = torch.nan
+    with pytest.raises(ModelFileError, match=f"not written: {name} has values that are not finite"):
+        model_file.save(bnn, path)
+    assert not path.exists()
+
+
 @pytest.mark.parametrize(("size", "format"), [(8, 3), ((8, 12), 4)])
 def test_the_file_says_which_images_the_network_sees(tmp_path, size, format):
     """The header of square images is that of earlier versions: one `size`, and no key for what is usual."""

@@ -26,7 +26,7 @@ from ssvi.nn.layers import layers, posterior_uses
 from ssvi.nn.sparse import SparsePosterior
 from ssvi.nn.spread import SparseSpread
 from ssvi.training.model_building import build
-from ssvi.training.model_checks import fill
+from ssvi.training.model_checks import fill, not_finite
 from ssvi.training.model_header import (
     FORMAT,
     OF_A_FAMILY,
@@ -56,8 +56,13 @@ def save(
     about: ModelAbout | None = None,
     table: Preprocessing | None = None,
 ) -> None:
-    """Write a network to `path`, whole or not at all."""
+    """Write a network to `path`, whole or not at all. One with NaN is an error here, and not when it is loaded."""
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in _stored(net).items()}
+    if (wrong := not_finite(tensors)) is not None:
+        raise ModelFileError(
+            f"{path} is not written: {wrong} has values that are not finite. Save an earlier state, or train again with a "
+            "lower learning rate"
+        )
     posteriors = {name: _stored_posterior(posterior) for name, posterior in posterior_uses(net)}
     header = Header(
         format=_format(posteriors.values(), about, table),
