@@ -16,7 +16,7 @@ from ssvi.kernels.native.allocator import trim_malloc
 from ssvi.nn.bayes_layer import become_bayesian
 from ssvi.nn.classes import bayesian_class
 from ssvi.nn.conversion_rules import NORMALISATION, REASON, Choice, choose
-from ssvi.nn.conversion_warning import warn_if_little_is_bayesian
+from ssvi.nn.conversion_warning import warn_if_little_is_bayesian, warn_of_unsized_layers
 from ssvi.nn.followers import followed_by_normalisation
 from ssvi.nn.layout import keep_padding_row
 from ssvi.nn.live_counts import Live, live_counts, resolve_density
@@ -99,6 +99,7 @@ def to_bnn(
     keeps_weights = chosen.importance is not None and mu_init == FAN_IN
     starts = Starts(prior_sigma, sigma_init, NET if keeps_weights else mu_init)
     choice = choose(bnn, keep_dense, skip, layers or {})
+    warn_of_unsized_layers(bnn, choice)
     warn_if_little_is_bayesian(bnn, choice)
     lives = live_counts(choice, density, allocation, kind_of_support)
     make = partial(_posterior, starts, None if point else Spread(family, sigma_map), chosen)
