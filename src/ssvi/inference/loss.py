@@ -56,8 +56,8 @@ def refuse_natural_gradients(bnn: nn.Module) -> None:
     """Inside `IVON.sampled` the bound is an error: the optimiser adds the gradient of the KL itself."""
     if any(isinstance(module, SparseSpread) and _is_sampled_by_ivon(module) for module in bnn.modules()):
         raise ValueError(
-            "ELBO inside sampled(): the steps of IVON contain the KL, which would count twice for mu. Call backward() of the "
-            "mean NLL itself, or train by ELBO and an optimiser of torch"
+            "ELBO inside sampled(): the steps of IVON contain the KL, which would count twice for mu. Call backward() of "
+            "the mean NLL itself, or train by ELBO and an optimiser of torch"
         )
 
 
@@ -74,7 +74,8 @@ class ELBO:
     gives its mean, so the KL must be divided by N (not by the batch size, not by the number of batches).
     beta is 1 for the exact bound; a schedule over the gradient steps is KL warm-up, a value below 1 a cold posterior.
     Steps are those of the optimiser, so micro-batches and repeated closures share one.
-    A loss that is not finite is an error, and so is a call inside `IVON.sampled`. A `TrainingWarning` says, once, that sigma is at a bound or q is the prior again.
+    A loss that is not finite is an error, and so is a call inside `IVON.sampled`. A `TrainingWarning` says,
+    once, that sigma is at a bound or q is the prior again.
 
     Args:
         bnn: a network from `to_bnn`.

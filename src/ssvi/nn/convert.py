@@ -89,7 +89,7 @@ def to_bnn(
         point: a point posterior in place of the family: the weights are sparse and not random (RigL, SET, static).
         seed: of the random support (and fresh mu); None takes torch's global generator.
     """
-    _check(sigma_map)
+    _check(net, sigma_map)
     family = _family(posterior, point)
     kind_of_support = structures.resolve(structure)
     density = resolve_density(density, kind_of_support)
@@ -173,6 +173,10 @@ def _family(posterior: str | families.Family | type[families.Family], point: boo
     return family
 
 
-def _check(sigma_map: str) -> None:
+def _check(net: object, sigma_map: str) -> None:
+    if not isinstance(net, nn.Module):
+        if isinstance(net, type):
+            raise TypeError(f"net is the class {net.__name__} and not a network: make one, {net.__name__}(...)")
+        raise TypeError(f"net is a {type(net).__name__} and not a network: pass a torch.nn.Module")
     if sigma_map not in SIGMA_MAPS:
         raise ValueError(f"sigma_map={sigma_map!r} is unknown: take one of {', '.join(SIGMA_MAPS)}")

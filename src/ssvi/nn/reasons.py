@@ -14,12 +14,12 @@ FROZEN = "frozen"
 UNSIZED = "its size is not known yet: run a batch through the network before to_bnn"
 
 
-def check_plain(net: nn.Module) -> None:
-    """No layer of the network is Bayesian already."""
+def check_plain(net: nn.Module, taker: str) -> None:
+    """No layer of the network is Bayesian already; `taker` is the function that needs a plain one, for the message."""
     for name, module in net.named_modules():
         if isinstance(module, BayesLayer):
             kind = type(module).__name__
-            raise ValueError(f"net is Bayesian already: {name or 'it'} is a {kind}; pass the plain network to to_bnn")
+            raise ValueError(f"net is Bayesian already: {name or 'it'} is a {kind}; pass the plain network to {taker}")
 
 
 def reason(module: nn.Module, kind: Kind | None, skipped: bool) -> str | None:

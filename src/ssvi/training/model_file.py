@@ -23,6 +23,7 @@ from ssvi.inference.predict import Mixture
 from ssvi.nn.convert import GAUSSIAN
 from ssvi.nn.gates import gates
 from ssvi.nn.layers import layers, posterior_uses
+from ssvi.nn.reasons import check_plain
 from ssvi.nn.sparse import SparsePosterior
 from ssvi.nn.spread import SparseSpread
 from ssvi.training.model_building import build
@@ -90,6 +91,8 @@ def load(path: str | Path, net: nn.Module | None = None) -> nn.Module:
     `net` is the plain network that was converted; files of `ssvi train` do not need it.
     """
     file = file_of(Path(path))
+    if net is not None:
+        check_plain(net, "load")
     header, tensors = read(file)
     with damage_named(file):
         ready = build(file, header, tensors, net)
@@ -158,6 +161,8 @@ def _stored_posterior(posterior: SparsePosterior) -> StoredPosterior:
 
 def file_of(path: Path) -> Path:
     """The model file of a run folder, or the file itself; an error where there is none."""
+    if not path.exists():
+        raise ModelFileError(f"{path} does not exist. {REMEDY}")
     file = path / "model.safetensors" if path.is_dir() else path
     if not file.is_file():
         raise ModelFileError(

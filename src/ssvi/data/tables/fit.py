@@ -35,8 +35,8 @@ def learn_column(column: pl.Series, as_category: bool, where: object) -> Learnt:
         return LeftOut(column.name, f"always {column[0]!r}")
     if is_text(column) and not as_category and is_date(column):
         raise DataError(
-            f"{where}: column {column.name!r} holds dates, such as {column.drop_nulls()[0]!r}: make numbers of them, such as "
-            f"the year or the days since the first one, or leave it out with --ignore {column.name}"
+            f"{where}: column {column.name!r} holds dates, such as {column.drop_nulls()[0]!r}: make numbers of them, such "
+            f"as the year or the days since the first one, or leave it out with --ignore {column.name}"
         )
     if is_text(column) or as_category:
         return learn_categories(column, where)
