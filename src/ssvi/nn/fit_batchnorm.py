@@ -37,10 +37,7 @@ def fit_batchnorm(bnn: nn.Module, batches: Iterable[Tensor], samples: int = 20, 
         samples: K, the number of thetas; predictions can average over so many at most.
         seed: of theta_0, ..., theta_{K-1}; another seed gives other thetas.
     """
-    if not isinstance(samples, Integral):
-        raise TypeError(f"samples={samples!r} must be a whole number: it is the number of draws theta ~ q")
-    if samples < 1:
-        raise ValueError(f"samples={samples!r} must be at least 1: it is the number of draws theta ~ q")
+    _check_samples(samples)
     norms = [m for m in bnn.modules() if isinstance(m, _BatchNorm) and m.running_mean is not None]
     if not norms or not any(tensor.spreads for tensor in random_tensors(bnn)):
         return
@@ -53,6 +50,13 @@ def fit_batchnorm(bnn: nn.Module, batches: Iterable[Tensor], samples: int = 20, 
             with theta:
                 _average(bnn, inputs, rows)
     _keep(bnn, rows, seed)
+
+
+def _check_samples(samples: object) -> None:
+    if not isinstance(samples, Integral):
+        raise TypeError(f"samples={samples!r} must be a whole number: it is the number of draws theta ~ q")
+    if samples < 1:
+        raise ValueError(f"samples={samples!r} must be at least 1: it is the number of draws theta ~ q")
 
 
 def _thetas(bnn: nn.Module, samples: int, seed: int) -> Iterator[AbstractContextManager[None]]:
