@@ -66,3 +66,15 @@ def test_bad_losses_are_named():
     with pytest.raises(RuntimeError, match="no call yet"):
         _ = elbo.terms
     assert elbo.step == 0
+
+
+def test_the_bound_is_refused_where_ivon_adds_the_kl_itself():
+    bnn = ssvi.to_bnn(nn.Linear(4, 3), 0.5)
+    optimizer, elbo = ssvi.IVON(bnn, train_size=10), ssvi.ELBO(bnn, train_size=10)
+    with optimizer.sampled(), pytest.raises(ValueError, match=r"ELBO inside sampled\(\): .*mean NLL itself"):
+        elbo(bnn(torch.randn(5, 4)).square().mean())
+    assert elbo.step == 0
+    with optimizer.sampled(), torch.no_grad():
+        assert elbo(torch.tensor(1.0)) > 1.0  # a report of the bound
+    with ssvi.at_sample(bnn):
+        assert elbo(bnn(torch.randn(5, 4)).square().mean()).requires_grad

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.utils.data import DataLoader, TensorDataset
 
 import ssvi
 
@@ -46,6 +47,31 @@ def test_a_last_number_is_an_input_where_the_network_has_a_place_for_it_and_else
         torch.testing.assert_close(ssvi.predict(bnn, x, other, 2), bnn(x, other, 2)["logits"].softmax(-1))
     with pytest.raises(TypeError, match="samples is given twice"):
         ssvi.predict(nn.Linear(6, 3), x, 4, samples=3)
+
+
+@pytest.mark.parametrize("given", [lambda x: [x], lambda x: DataLoader(TensorDataset(x), 2), lambda x: {"x": x}])
+@pytest.mark.parametrize("convert", [lambda net: ssvi.to_bnn(net, 0.5), lambda net: net])
+def test_what_is_no_tensor_is_named_where_the_network_cannot_take_it(given, convert):
+    x = given(torch.randn(4, 6))
+    with pytest.raises(TypeError, match=rf"cannot take an input of type {type(x).__name__} .*for each x of a loader"):
+        ssvi.predict(convert(nn.Linear(6, 3)), x)
+
+
+def test_a_network_may_take_a_list():
+    class Detector(nn.Linear):
+        def forward(self, images):
+            return torch.stack([super(Detector, self).forward(x) for x in images])
+
+    x = [torch.randn(6), torch.randn(6)]
+    assert ssvi.predict(Detector(6, 3), x).shape == (2, 3)
+    with pytest.raises(AttributeError, match="nonsense"):  # the link's own
+        ssvi.predict(Detector(6, 3), x, link=lambda y: y.nonsense)
+
+
+@pytest.mark.parametrize("samples", [2.5, "3", None])
+def test_samples_must_be_a_whole_number(samples):
+    with pytest.raises(TypeError, match=f"samples={samples!r} must be a whole number"):
+        ssvi.predict(ssvi.to_bnn(nn.Linear(6, 3), 0.5), torch.randn(4, 6), samples=samples)
 
 
 def test_batches_with_names_are_evaluated():

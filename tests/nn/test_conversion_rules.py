@@ -83,7 +83,14 @@ def test_old_style_hooks_on_the_weight_are_left_alone():
     assert bnn(torch.randn(3, 4)).shape == (3, 2)
 
 
-def test_lazy_layers_are_left_alone():
-    bnn = ssvi.to_bnn(nn.Sequential(nn.Linear(4, 4), nn.LazyLinear(2)), 0.5)
+def test_lazy_layers_are_left_alone_and_named(recwarn):
+    net = nn.Sequential(nn.Linear(4, 4), nn.LazyLinear(2))
+    with pytest.warns(
+        ssvi.ConversionWarning, match=r"^1 \(LazyLinear\) will not become Bayesian: .*run a batch.*in skip$"
+    ):
+        bnn = ssvi.to_bnn(net, 0.5)
+    recwarn.clear()
+    assert "named in skip" in ssvi.summary(ssvi.to_bnn(net, 0.5, skip=("1",)))
+    assert not [warning for warning in recwarn if warning.category is ssvi.ConversionWarning]
     assert "its size is not known yet" in ssvi.summary(bnn)
     assert bnn(torch.randn(3, 4)).shape == (3, 2)

@@ -176,3 +176,15 @@ def test_more_bad_input():
         ssvi.to_bnn(nn.Sequential(nn.Linear(4, 4)), 0.5, keep_dense="0")
     with pytest.raises(ValueError, match="no Bayesian layer"):
         ssvi.kl(nn.Linear(3, 3))
+    with pytest.raises(TypeError, match=r"density='0.05' must be a number in \(0, 1\]"):
+        ssvi.to_bnn(nn.Linear(4, 4), density="0.05")
+    with pytest.raises(TypeError, match=r"net is the class Linear and not a network: make one, Linear\(\.\.\.\)"):
+        ssvi.to_bnn(nn.Linear, 0.5)
+    with pytest.raises(TypeError, match=r"net is a NoneType and not a network: pass a torch\.nn\.Module"):
+        ssvi.to_bnn(None, 0.5)
+
+
+@pytest.mark.parametrize("use", [ssvi.IVON, ssvi.ELBO])
+def test_parameters_are_no_network(use):
+    with pytest.raises(TypeError, match="bnn is a generator and not a network: pass the network itself"):
+        use(ssvi.to_bnn(nn.Linear(4, 4), 0.5).parameters(), train_size=10)

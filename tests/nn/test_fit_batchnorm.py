@@ -188,6 +188,10 @@ def test_networks_that_have_nothing_to_fit_stay_as_they_are():
 def test_what_cannot_be_done_is_said():
     with pytest.raises(ValueError, match="samples=0"):
         ssvi.fit_batchnorm(network(), batches(), 0)
+    with pytest.raises(TypeError, match=r"samples=2\.5 must be a whole number"):
+        ssvi.fit_batchnorm(network(), batches(), 2.5)
+    with pytest.raises(TypeError, match=r"input of type tuple \(.*give the inputs alone, .*for x, y in loader"):
+        ssvi.fit_batchnorm(network(), [(x, x.sum(1)) for x in batches()], 2)
     with pytest.raises(ValueError, match="no batch"):
         ssvi.fit_batchnorm(network(), [], 2)
     with pytest.raises(ValueError, match=r"samples=5 are more than the 4 .*samples=5"):

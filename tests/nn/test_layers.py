@@ -202,3 +202,13 @@ def test_the_package_gives_the_names_of_the_layers_and_hides_no_module():
     assert {"Linear", "Conv1d", "Conv2d", "Conv3d", "BayesLayer"} <= set(ssvi.nn.__all__)
     for name in ssvi.nn.__all__:
         assert getattr(ssvi.nn, name) in vars(ssvi.nn.layers).values()
+
+
+@pytest.mark.parametrize("plain", [nn.Linear(4, 3), nn.Conv2d(2, 3, 3), nn.LSTM(4, 3)])
+def test_initialising_after_the_conversion_is_refused(plain):
+    bnn = ssvi.to_bnn(plain, 0.5)
+    before = {name: value.clone() for name, value in bnn.state_dict().items()}
+    with pytest.raises(RuntimeError, match=rf"of a Bayesian {type(plain).__name__} .*initialise the plain network"):
+        bnn.reset_parameters()
+    assert all(torch.equal(value, before[name]) for name, value in bnn.state_dict().items())
+    ssvi.mean(bnn, dense=True).reset_parameters()

@@ -87,6 +87,8 @@ def test_files_that_are_not_models(tmp_path):
     path = tmp_path / "m.safetensors"
     with pytest.raises(ModelFileError, match="no finished model"):
         model_file.load(tmp_path)
+    with pytest.raises(ModelFileError, match=r"gone\.safetensors does not exist\. Name a file of `ssvi\.save`"):
+        model_file.load(tmp_path / "gone.safetensors", net=nn.Linear(8, 8))
     path.write_bytes(b"nonsense")
     with pytest.raises(ModelFileError, match="damaged or not a model file"):
         model_file.load(path)
@@ -94,6 +96,8 @@ def test_files_that_are_not_models(tmp_path):
     with pytest.raises(ModelFileError, match="not written by ssvi"):
         model_file.load(path)
     model_file.save(ssvi.to_bnn(nn.Linear(8, 8), 0.5), path)
+    with pytest.raises(ValueError, match=r"net is Bayesian already: .* pass the plain network to load"):
+        model_file.load(path, net=ssvi.to_bnn(nn.Linear(8, 8), 0.5))
     whole = path.read_bytes()
     path.write_bytes(whole[: len(whole) - 10])
     with pytest.raises(ModelFileError, match="damaged"):
@@ -101,6 +105,15 @@ def test_files_that_are_not_models(tmp_path):
     save_file(load_file_of(whole, tmp_path), path, {"ssvi": '{"format": 99}'})
     with pytest.raises(ModelFileError, match="format 99, this version reads 2, 3, 4, 5, 6:"):
         model_file.load(path)
+
+
+@pytest.mark.parametrize("name", ["0.bias", "0.posterior.mu"])
+def test_what_could_not_be_loaded_is_not_saved(name, tmp_path):
+    path, bnn = tmp_path / "m.safetensors", ssvi.to_bnn(nn.Sequential(nn.Linear(8, 8)), 0.5)
+    bnn.get_parameter(name).data[3] = torch.nan
+    with pytest.raises(ModelFileError, match=f"not written: {name} has values that are not finite"):
+        model_file.save(bnn, path)
+    assert not path.exists()
 
 
 @pytest.mark.parametrize(("size", "format"), [(8, 3), ((8, 12), 4)])

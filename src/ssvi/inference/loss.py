@@ -19,6 +19,7 @@ from ssvi.inference.watch import BY_GRADIENTS, TrainingWatch, not_finite
 from ssvi.nn.layers import kl
 from ssvi.nn.layers import kl as gaussian_kl
 from ssvi.nn.sharded import whole
+from ssvi.nn.spread import SparseSpread
 from ssvi.schedules import Schedule, resolve
 
 
@@ -51,6 +52,21 @@ def check_is_mean(nll: Tensor) -> None:
         raise ValueError(f"nll has shape {tuple(nll.shape)}: pass the mean over the batch, e.g. reduction='mean'")
 
 
+def refuse_natural_gradients(bnn: nn.Module) -> None:
+    """Inside `IVON.sampled` the bound is an error: the optimiser adds the gradient of the KL itself."""
+    if any(isinstance(module, SparseSpread) and _is_sampled_by_ivon(module) for module in bnn.modules()):
+        raise ValueError(
+            "ELBO inside sampled(): the steps of IVON contain the KL, which would count twice for mu. Call backward() of "
+            "the mean NLL itself, or train by ELBO and an optimiser of torch"
+        )
+
+
+def _is_sampled_by_ivon(posterior: SparseSpread) -> bool:
+    """Whether theta is pinned with a gradient to mu, and sigma, which IVON sets, has none."""
+    theta = posterior.pinned
+    return theta is not None and theta.requires_grad and not posterior.rho.requires_grad
+
+
 class ELBO:
     """The negative evidence lower bound per example: mean NLL of a batch + beta_t KL(q || p) / train_size   (Eq. 3).
 
@@ -58,7 +74,8 @@ class ELBO:
     gives its mean, so the KL must be divided by N (not by the batch size, not by the number of batches).
     beta is 1 for the exact bound; a schedule over the gradient steps is KL warm-up, a value below 1 a cold posterior.
     Steps are those of the optimiser, so micro-batches and repeated closures share one.
-    A loss that is not finite is an error. A `TrainingWarning` says, once, that sigma is at a bound or q is the prior again.
+    A loss that is not finite is an error, and so is a call inside `IVON.sampled`. A `TrainingWarning` says,
+    once, that sigma is at a bound or q is the prior again.
 
     Args:
         bnn: a network from `to_bnn`.
@@ -94,6 +111,8 @@ class ELBO:
     def __call__(self, nll: Tensor) -> Tensor:
         """The loss for a batch whose mean negative log-likelihood is `nll`."""
         check_is_mean(nll)
+        if torch.is_grad_enabled():
+            refuse_natural_gradients(self.bnn)
         divergence, beta = whole(self.kl(self.bnn)), self.beta(self.step)
         loss = nll + beta / self.train_size * divergence
         if not torch.isfinite(loss):

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
+from ssvi.inference.argument_checks import check_whole
 from ssvi.inference.compiled import taking_turns
 from ssvi.inference.inputs import SAMPLES, as_tensor, without_samples
 from ssvi.inference.links import Link, linked, one_tensor
@@ -16,6 +17,11 @@ from ssvi.inference.structures import Structure, average, stacked
 from ssvi.inference.thetas import Theta, drawn_thetas, member_seed, seeded_thetas
 from ssvi.likelihoods import Likelihood
 from ssvi.nn.eval_mode import in_eval_mode
+from ssvi.nn.strange_inputs import strange_inputs_named
+
+ONE_BATCH = (
+    "give it the tensors of one batch, predict(bnn, x) for each x of a loader, or predict(bnn, **batch) for a dict"
+)
 
 
 def predict_samples(
@@ -91,8 +97,7 @@ def _drawn(
     net: nn.Module, args: Iterable[Any], kwargs: dict[str, Any], samples: int, thetas: Thetas, link: Link
 ) -> Structure:
     """The linked output for each theta, (samples, batch, ...); of a mixture one member after the other."""
-    if samples < 1:
-        raise ValueError(f"samples={samples!r} must be at least 1: it is the number of draws theta ~ q")
+    check_whole("samples", samples, "the number of draws theta ~ q", least=1)
     inputs = [as_tensor(x, net) for x in args]
     named = {name: as_tensor(x, net) for name, x in kwargs.items()}
     count, drawn = samples_of_each(net, samples), []
@@ -100,7 +105,9 @@ def _drawn(
         for number, member in enumerate(networks(net)):
             for theta in thetas(member, count, number):
                 with theta:
-                    drawn.append(linked(member(*inputs, **named), link))
+                    with strange_inputs_named([*inputs, *named.values()], ONE_BATCH):
+                        output = member(*inputs, **named)
+                    drawn.append(linked(output, link))
     return stacked(drawn)
 
 

@@ -61,6 +61,13 @@ class BayesLayer(nn.Module, ABC):
             posterior.listener.watch_weight(theta)
         return self.layout.parameter(self, theta)
 
+    def reset_parameters(self) -> None:
+        """An error: torch's own would start the bias anew, and of the weights only a draw that nobody keeps."""
+        raise RuntimeError(
+            f"reset_parameters of a Bayesian {self.plain.__name__} would leave its posterior as it is: initialise the plain "
+            'network and convert it then, ssvi.to_bnn(net, mu_init="net", ...)'
+        )
+
     @property
     def index(self) -> Tensor:
         """The set I: sorted flat positions of the live weights."""

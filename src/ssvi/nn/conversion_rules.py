@@ -37,7 +37,7 @@ class Choice:
 
 def choose(net: nn.Module, keep_dense: Sequence[str], skip: Sequence[str], own: OwnLayers) -> Choice:
     """Decide for every layer. `keep_dense` and `skip` are names or shell patterns of layers."""
-    check_plain(net)
+    check_plain(net, "to_bnn")
     check_own(net, own)
     kinds = {m: kind for m in net.modules() if (kind := kind_of(m, own))}
     names = {name: m for name, m in net.named_modules() if m in kinds}

@@ -1,4 +1,4 @@
-"""A warning when little of a network becomes Bayesian."""
+"""Warnings when little of a network becomes Bayesian, and when a layer has no weights yet."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import warnings
 from torch import nn
 
 from ssvi.nn.conversion_rules import Choice
-from ssvi.nn.reasons import is_a_choice_of_the_user
+from ssvi.nn.reasons import UNSIZED, is_a_choice_of_the_user
 
 HALF = 0.5
 NAMED = 3
@@ -15,7 +15,22 @@ NAMED = 3
 
 
 class ConversionWarning(UserWarning):
-    """Less than half of the weights of a network have become Bayesian."""
+    """Less than half of the weights of a network have become Bayesian, or a layer had no weights yet."""
+
+
+def warn_of_unsized_layers(net: nn.Module, choice: Choice) -> None:
+    """Warn of layers without weights, such as `nn.LazyLinear` before its first batch."""
+    unsized = [
+        f"{name} ({type(module).__name__})"
+        for name, module in net.named_modules()
+        if choice.reasons.get(module) == UNSIZED
+    ]
+    if unsized:
+        warnings.warn(
+            f"{', '.join(unsized)} will not become Bayesian: {UNSIZED}, or name it in skip",
+            ConversionWarning,
+            stacklevel=3,
+        )
 
 
 def warn_if_little_is_bayesian(net: nn.Module, choice: Choice) -> None:

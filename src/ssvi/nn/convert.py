@@ -16,7 +16,7 @@ from ssvi.kernels.native.allocator import trim_malloc
 from ssvi.nn.bayes_layer import become_bayesian
 from ssvi.nn.classes import bayesian_class
 from ssvi.nn.conversion_rules import NORMALISATION, REASON, Choice, choose
-from ssvi.nn.conversion_warning import warn_if_little_is_bayesian
+from ssvi.nn.conversion_warning import warn_if_little_is_bayesian, warn_of_unsized_layers
 from ssvi.nn.followers import followed_by_normalisation
 from ssvi.nn.layout import keep_padding_row
 from ssvi.nn.live_counts import Live, live_counts, resolve_density
@@ -89,7 +89,7 @@ def to_bnn(
         point: a point posterior in place of the family: the weights are sparse and not random (RigL, SET, static).
         seed: of the random support (and fresh mu); None takes torch's global generator.
     """
-    _check(sigma_map)
+    _check(net, sigma_map)
     family = _family(posterior, point)
     kind_of_support = structures.resolve(structure)
     density = resolve_density(density, kind_of_support)
@@ -99,6 +99,7 @@ def to_bnn(
     keeps_weights = chosen.importance is not None and mu_init == FAN_IN
     starts = Starts(prior_sigma, sigma_init, NET if keeps_weights else mu_init)
     choice = choose(bnn, keep_dense, skip, layers or {})
+    warn_of_unsized_layers(bnn, choice)
     warn_if_little_is_bayesian(bnn, choice)
     lives = live_counts(choice, density, allocation, kind_of_support)
     make = partial(_posterior, starts, None if point else Spread(family, sigma_map), chosen)
@@ -172,6 +173,10 @@ def _family(posterior: str | families.Family | type[families.Family], point: boo
     return family
 
 
-def _check(sigma_map: str) -> None:
+def _check(net: object, sigma_map: str) -> None:
+    if not isinstance(net, nn.Module):
+        if isinstance(net, type):
+            raise TypeError(f"net is the class {net.__name__} and not a network: make one, {net.__name__}(...)")
+        raise TypeError(f"net is a {type(net).__name__} and not a network: pass a torch.nn.Module")
     if sigma_map not in SIGMA_MAPS:
         raise ValueError(f"sigma_map={sigma_map!r} is unknown: take one of {', '.join(SIGMA_MAPS)}")

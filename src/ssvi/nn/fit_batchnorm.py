@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from numbers import Integral
 
 import torch
 from torch import Tensor, nn
@@ -13,6 +14,7 @@ from ssvi.nn.at_theta import theta_generator
 from ssvi.nn.batchnorm import NO_BATCH, averaging
 from ssvi.nn.fingerprint import fingerprint
 from ssvi.nn.random_tensor import at_sample, pinned_at_mean, random_tensors
+from ssvi.nn.strange_inputs import strange_inputs_named
 from ssvi.nn.theta_statistics import NAME, ThetaStatistics, remove
 
 Rows = list[tuple[Tensor, Tensor]]
@@ -35,8 +37,7 @@ def fit_batchnorm(bnn: nn.Module, batches: Iterable[Tensor], samples: int = 20, 
         samples: K, the number of thetas; predictions can average over so many at most.
         seed: of theta_0, ..., theta_{K-1}; another seed gives other thetas.
     """
-    if samples < 1:
-        raise ValueError(f"samples={samples!r} must be at least 1: it is the number of draws theta ~ q")
+    _check_samples(samples)
     norms = [m for m in bnn.modules() if isinstance(m, _BatchNorm) and m.running_mean is not None]
     if not norms or not any(tensor.spreads for tensor in random_tensors(bnn)):
         return
@@ -51,6 +52,13 @@ def fit_batchnorm(bnn: nn.Module, batches: Iterable[Tensor], samples: int = 20, 
     _keep(bnn, rows, seed)
 
 
+def _check_samples(samples: object) -> None:
+    if not isinstance(samples, Integral):
+        raise TypeError(f"samples={samples!r} must be a whole number: it is the number of draws theta ~ q")
+    if samples < 1:
+        raise ValueError(f"samples={samples!r} must be at least 1: it is the number of draws theta ~ q")
+
+
 def _thetas(bnn: nn.Module, samples: int, seed: int) -> Iterator[AbstractContextManager[None]]:
     """mu, theta_0, ..., theta_{K-1}: in the order of the rows."""
     yield pinned_at_mean(bnn)
@@ -62,7 +70,8 @@ def _average(bnn: nn.Module, inputs: Sequence[Tensor], rows: dict[_BatchNorm, Ro
     """Append the statistics of the theta that the network has now, averaged over the batches, to the rows."""
     with averaging(bnn, list(rows)):
         for x in inputs:
-            bnn(x)
+            with strange_inputs_named([x], "give the inputs alone, fit_batchnorm(bnn, (x for x, y in loader))"):
+                bnn(x)
     for norm, of_norm in rows.items():
         assert norm.running_mean is not None
         assert norm.running_var is not None

@@ -163,6 +163,11 @@ TWINS: dict[type[nn.Module], type[LinearMap]] = {layer.plain: layer for layer in
 
 def layers(bnn: nn.Module) -> Iterator[tuple[str, BayesLayer]]:
     """Name and layer of every Bayesian layer, in the order of the network; a layer that is used twice comes once."""
+    if not isinstance(bnn, nn.Module):
+        raise TypeError(
+            f"bnn is a {type(bnn).__name__} and not a network: pass the network itself, as ssvi.to_bnn gives it, and not "
+            "its parameters"
+        )
     return ((name, m) for name, m in bnn.named_modules() if isinstance(m, BayesLayer))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from numbers import Real
 from typing import NamedTuple
 
 from torch import nn
@@ -23,6 +24,7 @@ class Live(NamedTuple):
 
 def resolve_density(density: float | None, structure: Structure) -> float:
     """The density, which a structure may fix."""
+    _check_is_number(density)
     fixed = structure.density
     if density is None and fixed is None:
         raise ValueError("density is missing: to_bnn(net, density=0.05) keeps 5 % of the weights (95 % sparsity)")
@@ -35,6 +37,13 @@ def resolve_density(density: float | None, structure: Structure) -> float:
     if density is None or not 0 < density <= 1:
         raise ValueError(f"density={density!r} must be in (0, 1]: 0.05 keeps 5 % of the weights (95 % sparsity)")
     return density
+
+
+def _check_is_number(density: object) -> None:
+    if density is not None and not isinstance(density, Real):
+        raise TypeError(
+            f"density={density!r} must be a number in (0, 1]: 0.05 keeps 5 % of the weights (95 % sparsity)"
+        )
 
 
 def live_counts(

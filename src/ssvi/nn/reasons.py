@@ -11,23 +11,26 @@ from ssvi.nn.classes import Kind
 NORMALISATION = (nn.modules.batchnorm._NormBase, nn.LayerNorm, nn.RMSNorm, nn.GroupNorm)
 SKIPPED = "named in skip"
 FROZEN = "frozen"
+UNSIZED = "its size is not known yet: run a batch through the network before to_bnn"
 
 
-def check_plain(net: nn.Module) -> None:
-    """No layer of the network is Bayesian already."""
+def check_plain(net: nn.Module, taker: str) -> None:
+    """No layer of the network is Bayesian already; `taker` is the function that needs a plain one, for the message."""
     for name, module in net.named_modules():
         if isinstance(module, BayesLayer):
             kind = type(module).__name__
-            raise ValueError(f"net is Bayesian already: {name or 'it'} is a {kind}; pass the plain network to to_bnn")
+            raise ValueError(f"net is Bayesian already: {name or 'it'} is a {kind}; pass the plain network to {taker}")
 
 
 def reason(module: nn.Module, kind: Kind | None, skipped: bool) -> str | None:
     """Why this module stays as it is; None if it becomes Bayesian, or has no parameters of its own."""
     own = [p for p in module._parameters.values() if p is not None]
+    if skipped:
+        return SKIPPED
     if any(isinstance(p, nn.parameter.UninitializedParameter) for p in own):
-        return "its size is not known yet: run a batch through the network before to_bnn"
+        return UNSIZED
     if kind is not None:
-        return SKIPPED if skipped else _reason_of_convertible(module, kind)
+        return _reason_of_convertible(module, kind)
     if is_parametrized(module) or isinstance(module, ParametrizationList):
         return (
             "its weight is computed by a parametrization (weight_norm, spectral_norm): "

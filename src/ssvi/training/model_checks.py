@@ -51,10 +51,14 @@ def _check_complete(file: Path, ready: nn.Module, state: Mapping[str, Tensor], f
             raise ModelFileError(f"{file} is damaged or of another network: it lacks {name}")
 
 
+def not_finite(state: Mapping[str, Tensor]) -> str | None:
+    """The name of the first tensor with a NaN or an infinity, or None."""
+    return next((name for name, t in state.items() if t.is_floating_point() and not t.isfinite().all()), None)
+
+
 def _check_values(file: Path, ready: nn.Module, state: Mapping[str, Tensor]) -> None:
-    for name, tensor in state.items():
-        if tensor.is_floating_point() and not tensor.isfinite().all():
-            raise ModelFileError(f"{file} is damaged: {name} has values that are not finite")
+    if (wrong := not_finite(state)) is not None:
+        raise ModelFileError(f"{file} is damaged: {wrong} has values that are not finite")
     for name, posterior in posterior_uses(ready):
         index = posterior.index
         ends = index[[0, -1]].tolist() if len(index) else [0, 0]

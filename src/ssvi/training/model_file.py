@@ -23,10 +23,11 @@ from ssvi.inference.predict import Mixture
 from ssvi.nn.convert import GAUSSIAN
 from ssvi.nn.gates import gates
 from ssvi.nn.layers import layers, posterior_uses
+from ssvi.nn.reasons import check_plain
 from ssvi.nn.sparse import SparsePosterior
 from ssvi.nn.spread import SparseSpread
 from ssvi.training.model_building import build
-from ssvi.training.model_checks import fill
+from ssvi.training.model_checks import fill, not_finite
 from ssvi.training.model_header import (
     FORMAT,
     OF_A_FAMILY,
@@ -56,8 +57,13 @@ def save(
     about: ModelAbout | None = None,
     table: Preprocessing | None = None,
 ) -> None:
-    """Write a network to `path`, whole or not at all."""
+    """Write a network to `path`, whole or not at all. One with NaN is an error here, and not when it is loaded."""
     tensors = {name: tensor.detach().cpu().contiguous() for name, tensor in _stored(net).items()}
+    if (wrong := not_finite(tensors)) is not None:
+        raise ModelFileError(
+            f"{path} is not written: {wrong} has values that are not finite. Save an earlier state, or train again with a "
+            "lower learning rate"
+        )
     posteriors = {name: _stored_posterior(posterior) for name, posterior in posterior_uses(net)}
     header = Header(
         format=_format(posteriors.values(), about, table),
@@ -85,6 +91,8 @@ def load(path: str | Path, net: nn.Module | None = None) -> nn.Module:
     `net` is the plain network that was converted; files of `ssvi train` do not need it.
     """
     file = file_of(Path(path))
+    if net is not None:
+        check_plain(net, "load")
     header, tensors = read(file)
     with damage_named(file):
         ready = build(file, header, tensors, net)
@@ -153,6 +161,8 @@ def _stored_posterior(posterior: SparsePosterior) -> StoredPosterior:
 
 def file_of(path: Path) -> Path:
     """The model file of a run folder, or the file itself; an error where there is none."""
+    if not path.exists():
+        raise ModelFileError(f"{path} does not exist. {REMEDY}")
     file = path / "model.safetensors" if path.is_dir() else path
     if not file.is_file():
         raise ModelFileError(

@@ -31,7 +31,7 @@ READABLE = (2, FORMAT, NOT_SQUARE, OF_A_TABLE, OF_A_FAMILY)
 
 
 class ModelFileError(UserError, RuntimeError):
-    """A file that is not a model, or not one that this version can read."""
+    """A file that is not a model, or would not be one, or not one that this version can read."""
 
 
 @dataclass(frozen=True)

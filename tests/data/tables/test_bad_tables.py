@@ -13,6 +13,8 @@ BAD = {
     "no target": (GOOD, TableRequest(""), "--target; its columns are x, kind, y"),
     "unknown target": (GOOD, TableRequest("Kinds"), "did you mean 'kind'?"),
     "text as number": (GOOD, TableRequest("kind", "number"), "column 'kind' must hold numbers, but has 'a' in row 1"),
+    "decimal comma": (GOOD | {"y": ["1.5", "2,685", "3", "4"]}, TableRequest("y", "number"),
+                      "has '2,685' in row 2: write a point for decimals, and no comma for thousands"),
     "unknown category": (GOOD, TableRequest("y", categories=("kid",)), "categories='kid'"),
     "target ignored": (GOOD, TableRequest("y", ignore=("y",)), "ignore='y'"),
     "infinity": (GOOD | {"x": [1.0, np.inf, 2.0, 3.0]}, TableRequest("y"), "column 'x' has the value inf in row 2"),
@@ -42,6 +44,27 @@ def test_a_million_categories(write_text):
     path = write_text("id,y\n" + "".join(f"u{i},{i % 7}\n" for i in range(1_000_000)))
     with pytest.raises(DataError, match=r"1,000,000 different texts in 1,000,000 rows.*--ignore id"):
         load_table(path, TableRequest("y"))
+
+
+DATES = ("2024-01-05", "2024/1/5", "05.01.2024", "5/31/2024", "2024-01-05T10:11:12.5Z", "05.01.2024 9:30")
+
+
+@pytest.mark.parametrize("date", DATES)
+def test_dates_are_no_categories(date, write_table):
+    columns = {"day": [date, date, None, date.replace("2024", "2025")] * 5, "x": list(range(20)), "y": list(range(20))}
+    table = write_table(**columns)
+    with pytest.raises(
+        DataError, match=rf"'day' holds dates, such as '{date}': make numbers .* leave it out .*--ignore day"
+    ):
+        load_table(table, TableRequest("y"))
+    assert load_table(table, TableRequest("y", ignore=("day",))).learnt.features == 1
+    assert load_table(table, TableRequest("y", categories=("day",))).learnt.categories
+
+
+@pytest.mark.parametrize("text", ["2024-13-05", "2024-01", "1.2.3", "555-1234", "12:30", "2024-01-05b", "32.01.2024"])
+def test_other_texts_are_no_dates(text, write_table):
+    columns = {"day": [text, text, None, "2024-01-05"] * 5, "y": list(range(20))}
+    assert load_table(write_table(**columns), TableRequest("y")).learnt.categories
 
 
 def test_a_target_with_too_many_classes(write_text):

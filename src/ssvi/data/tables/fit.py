@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from ssvi.data.split import DataError
 from ssvi.data.tables.extras import extra
 from ssvi.data.tables.learnt import CategoryColumn, LeftOut, NumberColumn
-from ssvi.data.tables.values import is_number, is_text, numbers, texts
+from ssvi.data.tables.values import is_date, is_number, is_text, numbers, texts
 
 if TYPE_CHECKING:
     import polars as pl
@@ -33,6 +33,11 @@ def learn_column(column: pl.Series, as_category: bool, where: object) -> Learnt:
         )
     if column.n_unique() == 1:
         return LeftOut(column.name, f"always {column[0]!r}")
+    if is_text(column) and not as_category and is_date(column):
+        raise DataError(
+            f"{where}: column {column.name!r} holds dates, such as {column.drop_nulls()[0]!r}: make numbers of them, such "
+            f"as the year or the days since the first one, or leave it out with --ignore {column.name}"
+        )
     if is_text(column) or as_category:
         return learn_categories(column, where)
     if is_number(column):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +14,11 @@ from ssvi.data.tables.extras import extra
 if TYPE_CHECKING:
     import polars as pl
 
+_MONTH, _DAY, _YEAR = r"(0?[1-9]|1[0-2])", r"(0?[1-9]|[12][0-9]|3[01])", r"[0-9]{4}"
+_DATE = rf"{_YEAR}-{_MONTH}-{_DAY}|{_YEAR}/{_MONTH}/{_DAY}|{_DAY}[.]{_MONTH}[.]{_YEAR}|{_DAY}/{_DAY}/{_YEAR}"
+_TIME = r"[0-9]{1,2}:[0-9]{2}(:[0-9]{2}([.,][0-9]+)?)?( ?(Z|UTC|[+-][0-9]{2}:?[0-9]{2}))?"
+_COMMAS = r"[-+]?[0-9. ]*[0-9],[0-9][0-9.,]*"
+
 
 def is_number(column: pl.Series) -> bool:
     """Whether the column holds numbers."""
@@ -22,6 +28,11 @@ def is_number(column: pl.Series) -> bool:
 def is_text(column: pl.Series) -> bool:
     """Whether the column holds texts; booleans are texts, "true" and "false"."""
     return bool(column.dtype == extra("polars").String)
+
+
+def is_date(column: pl.Series) -> bool:
+    """Whether every text of the column is a date, with a time or without: 2024-01-05, 2024/1/5, 05.01.2024 14:30."""
+    return bool(column.str.contains(rf"^({_DATE})([T ]{_TIME})?$").all())
 
 
 def numbers(column: pl.Series, where: object) -> NDArray[np.float64]:
@@ -44,7 +55,8 @@ def _not_a_number(column: pl.Series, where: object) -> str:
         return f"{where}: column {column.name!r} holds {column.dtype}, not numbers: turn it into numbers"
     lost = column.cast(extra("polars").Float64, strict=False).is_null() & column.is_not_null()
     row = lost.arg_max() or 0
-    return f"{where}: column {column.name!r} must hold numbers, but has {column[row]!r} in row {row + 1}"
+    remedy = ": write a point for decimals, and no comma for thousands" if re.fullmatch(_COMMAS, column[row]) else ""
+    return f"{where}: column {column.name!r} must hold numbers, but has {column[row]!r} in row {row + 1}{remedy}"
 
 
 def texts(column: pl.Series) -> pl.Series:
