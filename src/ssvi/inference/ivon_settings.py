@@ -53,8 +53,8 @@ def positive_at(schedule: Schedule, step: int, name: str) -> float:
 def plain_step(optimizer: Optimizer, samples: int) -> None:
     """SGD with momentum and weight decay for the rest, as torch's; the gradients are sums over so many samples of theta."""
     for group in optimizer.param_groups:
-        if group["kind"] == "rest":
-            parameters = [parameter for parameter in group["params"] if parameter.grad is not None]
+        parameters = [parameter for parameter in group["params"] if parameter.grad is not None]
+        if group["kind"] == "rest" and parameters:  # all may be frozen; torch refuses an empty list
             velocities = [_velocity(optimizer, parameter) for parameter in parameters]
             torch._foreach_mul_(velocities, group["momentum"])
             torch._foreach_add_(velocities, [parameter.grad for parameter in parameters], alpha=1 / samples)
