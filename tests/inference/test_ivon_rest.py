@@ -76,3 +76,49 @@ def test_a_state_from_before_the_weight_decay_of_the_rest_goes_on_without_any():
         return bnn[0].bias.detach()
 
     torch.testing.assert_close(bias_after_a_step(forget=True), bias_after_a_step(forget=False), rtol=0, atol=0)
+
+
+def test_what_is_frozen_at_first_is_trained_when_it_is_unfrozen():
+    bnn = network()
+    bnn[0].bias.requires_grad_(False)
+    optimizer = ssvi.IVON(bnn, train_size=100, rest_decay=0.3)
+    before = bnn[0].bias.clone()
+    step(bnn, optimizer)
+    assert torch.equal(bnn[0].bias, before)
+    bnn[0].bias.requires_grad_(True)
+    step(bnn, optimizer)
+    assert not torch.equal(bnn[0].bias, before)
+    assert bnn[0].bias.grad is None
+
+
+def left_out(state: dict, frozen: list[int]) -> dict:
+    """A state as version 0.2.0 saved it: without the parameters of the rest that were frozen, here by their numbers."""
+    rest = state["param_groups"][-1]
+    kept = [n for n in rest["params"] if n not in frozen]
+    number = dict(zip(kept, range(rest["params"][0], rest["params"][-1] + 1), strict=False))
+    groups = [*state["param_groups"][:-1], rest | {"params": list(number.values())}]
+    values = {number.get(n, n): v for n, v in state["state"].items() if n not in frozen}
+    return {"state": values, "param_groups": [group for group in groups if group["params"]]}
+
+
+@pytest.mark.parametrize("frozen", [(0,), (2,), (0, 2)])
+def test_a_state_from_before_frozen_parameters_had_a_place_goes_on(frozen):
+    """mu of two layers are the numbers 0 and 1, their biases 2 and 3."""
+
+    def made() -> tuple[nn.Module, ssvi.IVON]:
+        bnn = network()
+        for layer in frozen:
+            bnn[layer].bias.requires_grad_(False)
+        return bnn, ssvi.IVON(bnn, train_size=100, rest_decay=0.3)
+
+    (bnn, optimizer), (other, resumed) = made(), made()
+    step(bnn, optimizer)
+    old = left_out(optimizer.state_dict(), [2 + layer // 2 for layer in frozen])
+    assert [n for group in old["param_groups"] for n in group["params"]] == list(range(4 - len(frozen)))
+    resumed.load_state_dict(old)
+    other.load_state_dict(bnn.state_dict())
+    for net, by in ((bnn, optimizer), (other, resumed)):
+        net.requires_grad_(True)
+        torch.manual_seed(3)
+        step(net, by)
+    assert all(torch.equal(a, b) for a, b in zip(bnn.parameters(), other.parameters(), strict=True))

@@ -80,6 +80,20 @@ def keep_precision(optimizer: Optimizer, saved: Mapping[str, Any]) -> None:
         optimizer.state[parameter].update({key: value.to(parameter.device, copy=True) for key, value in values.items()})
 
 
+def with_frozen(optimizer: Optimizer, saved: dict[str, Any]) -> dict[str, Any]:
+    """A saved state with a number for every parameter of the rest. Earlier versions left out those that were frozen."""
+    rest = optimizer.param_groups[-1]
+    natural, plain = ([g for g in saved["param_groups"] if (g.get("kind") == "rest") == is_rest] for is_rest in (False, True))
+    first, old = sum(len(group["params"]) for group in natural), [n for group in plain for n in group["params"]]
+    free = [first + i for i, parameter in enumerate(rest["params"]) if parameter.requires_grad]
+    if rest["kind"] != "rest" or len(old) == len(rest["params"]) or len(old) != len(free):
+        return saved
+    number = dict(zip(old, free, strict=True))
+    group = (plain or [rest])[0] | {"params": list(range(first, first + len(rest["params"])))}
+    state = {number.get(n, n): values for n, values in saved["state"].items()}
+    return saved | {"state": state, "param_groups": [*natural, group]}
+
+
 def parameter_groups(bnn: nn.Module, natural: Group, plain: Group, own: Mapping[str, Mapping[str, Any]]) -> list[Group]:
     """One natural group for the layers without settings of their own, one for each pattern of `own`, and the rest.
 
@@ -97,7 +111,8 @@ def parameter_groups(bnn: nn.Module, natural: Group, plain: Group, own: Mapping[
         groups.append(natural | dict(settings) | {"params": chosen})
     groups.insert(0, natural | {"params": [posterior.mu for posterior in left.values()]})
     bayesian = {id(p) for posterior in posteriors.values() for p in (posterior.mu, posterior.rho)}
-    groups.append(plain | {"params": [p for p in bnn.parameters() if id(p) not in bayesian and p.requires_grad]})
+    # Frozen ones too: they have no gradient now, and are trained when they are unfrozen.
+    groups.append(plain | {"params": [p for p in bnn.parameters() if id(p) not in bayesian]})
     return [group for group in groups if group["params"]]
 
 
