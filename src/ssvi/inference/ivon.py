@@ -101,7 +101,7 @@ class IVON(Optimizer):
             betas=betas,
         )  # fmt: skip
         self._posteriors = trainable(bnn)
-        self._h0, self._draws, self._samples = dict[nn.Parameter, float](), Draws(self._layer), 0
+        self._h0, self._draws = dict[nn.Parameter, float](), Draws(self._layer)
         natural = {"kind": "mu", "lr": lr, "betas": betas, "clip_radius": clip_radius, "step": 0}
         plain = {"kind": "rest", "lr": rest_lr, "momentum": rest_momentum, "weight_decay": rest_decay}
         super().__init__(parameter_groups(bnn, natural, plain, groups or {}), {"lr": lr})
@@ -138,17 +138,16 @@ class IVON(Optimizer):
     def sampled(self) -> Iterator[None]:
         """Inside, theta is one draw from q, and backward passes estimate the curvature.
 
-        A posterior that is pinned at its mean (addition criterion 2) stays there, and its h does not change in this step.
+        A posterior that is pinned at its mean (addition criterion 2) stays there, and its h does not change in this step. If
+        the block raises, all gradients since the last step are dropped, also those of earlier blocks.
         """
         refuse_sharded(self._posteriors.values())
-        before = {posterior: posterior.pinned for posterior in self._posteriors.values() if not posterior.pins_at_mean}
         try:
-            self._draws.pin([*before], self.train_size / self.temperature)
-            yield
-            self._samples += 1  # not if the block raises: its gradients are none
-        finally:
-            for posterior, pinned in before.items():
-                posterior.pinned = pinned
+            with self._draws.pinned(self._posteriors.values(), self.train_size / self.temperature):
+                yield
+        except BaseException:
+            self.zero_grad()  # what it has added to the gradients cannot be told from those of earlier thetas
+            raise
 
     def _layer(self, posterior: SparseGaussian) -> Layer:
         rho = posterior.rho if posterior.sigma_map == "exp" else None  # the kernels know this map alone
@@ -164,7 +163,7 @@ class IVON(Optimizer):
             with torch.enable_grad(), self.sampled():
                 loss = closure()
         self._natural_step()
-        plain_step(self, max(1, self._samples))
+        plain_step(self, max(1, self._draws.samples))
         self.zero_grad()
         self._watch.step()
         return loss
@@ -179,7 +178,6 @@ class IVON(Optimizer):
         else:
             eager_methods.zero_grad(self, set_to_none)
         self._draws.forget()
-        self._samples = 0
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go on from a saved state. g and h keep their precision; torch would give them that of mu.
@@ -207,7 +205,7 @@ class IVON(Optimizer):
                 b1, b2 = group["betas"]
                 lr = group["lr"] * min(1.0, group["step"] / max(1, self._warmup))
                 rates += [Rates(lr, b1, b2, group["clip_radius"], group["step"])] * len(given)
-                evidence += [Evidence(mu.grad, h_hats.get(mu), max(1, self._samples)) for mu in given]
+                evidence += [Evidence(mu.grad, h_hats.get(mu), max(1, self._draws.samples)) for mu in given]
         layers = [self._layer(posterior) for posterior in posteriors]
         kernels.ivon_module(layers).step(layers, rates, evidence, lambda_)
         for posterior, layer in zip(posteriors, layers, strict=True):

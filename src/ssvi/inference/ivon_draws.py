@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import partial
 from typing import NamedTuple
 
@@ -38,9 +39,22 @@ class Draws:
         self._layer_of = layer_of
         self._noted: list[_Noted] = []
         self._totals: dict[nn.Parameter, Tensor] = {}
+        self.samples = 0
+        """Thetas since the last `forget`, also those that were only the mean."""
 
-    def pin(self, posteriors: Sequence[SparseGaussian], lambda_: float) -> None:
-        """Pin each posterior at a theta = mu + sigma eps of its own."""
+    @contextmanager
+    def pinned(self, posteriors: Iterable[SparseGaussian], lambda_: float) -> Iterator[None]:
+        """Inside, each posterior has a theta = mu + sigma eps. One that is pinned at its mean stays there."""
+        before = {posterior: posterior.pinned for posterior in posteriors if not posterior.pins_at_mean}
+        try:
+            self._pin([*before], lambda_)
+            yield
+            self.samples += 1
+        finally:
+            for posterior, pinned in before.items():
+                posterior.pinned = pinned
+
+    def _pin(self, posteriors: Sequence[SparseGaussian], lambda_: float) -> None:
         self._add_up(lambda_)
         layers = [self._layer_of(posterior) for posterior in posteriors]
         noises = kernels.ivon_module(layers).draw(layers, lambda_)
@@ -61,7 +75,7 @@ class Draws:
 
     def forget(self) -> None:
         """Begin a new step."""
-        self._noted, self._totals = [], {}
+        self._noted, self._totals, self.samples = [], {}, 0
 
     def _add_up(self, lambda_: float) -> None:
         if not self._noted:

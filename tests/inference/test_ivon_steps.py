@@ -1,0 +1,48 @@
+"""Which gradients a step of IVON uses: those of its own thetas, and of nothing that was dropped."""
+
+import pytest
+import torch
+import torch.nn.functional as F
+from torch import nn
+
+import ssvi
+
+
+def made() -> tuple[nn.Module, ssvi.IVON]:
+    torch.manual_seed(0)
+    net = nn.Sequential(nn.Linear(6, 16), nn.ReLU(), nn.Linear(16, 3))
+    bnn = ssvi.to_bnn(net, 0.5, prior_sigma=0.5, sigma_init=0.05)
+    return bnn, ssvi.IVON(bnn, train_size=100)
+
+
+def nll(bnn: nn.Module) -> torch.Tensor:
+    x = torch.randn(32, 6, generator=torch.Generator().manual_seed(1))
+    return F.cross_entropy(bnn(x), (x[:, 0] > 0).long())
+
+
+def after_a_good_step(bnn: nn.Module, optimizer: ssvi.IVON) -> list[torch.Tensor]:
+    """The network and its curvature."""
+    torch.manual_seed(5)
+    with optimizer.sampled():
+        nll(bnn).backward()
+    optimizer.step()
+    return [p.detach().clone() for p in bnn.parameters()] + [optimizer.state[bnn[i].mu]["h"].clone() for i in (0, 2)]
+
+
+def assert_as_if_nothing_had_been(bnn: nn.Module, optimizer: ssvi.IVON) -> None:
+    """The next step is the first one of a new optimiser."""
+    for got, want in zip(after_a_good_step(bnn, optimizer), after_a_good_step(*made()), strict=True):
+        assert torch.equal(got, want)
+
+
+@pytest.mark.parametrize("earlier", [False, True])
+def test_a_block_that_raises_leaves_nothing_behind(earlier):
+    bnn, optimizer = made()
+    if earlier:
+        with optimizer.sampled():
+            nll(bnn).backward()
+    with pytest.raises(KeyboardInterrupt), optimizer.sampled():
+        (100 * nll(bnn)).backward()
+        raise KeyboardInterrupt
+    assert all(p.grad is None for p in bnn.parameters())
+    assert_as_if_nothing_had_been(bnn, optimizer)
