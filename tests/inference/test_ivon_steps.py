@@ -46,3 +46,24 @@ def test_a_block_that_raises_leaves_nothing_behind(earlier):
         raise KeyboardInterrupt
     assert all(p.grad is None for p in bnn.parameters())
     assert_as_if_nothing_had_been(bnn, optimizer)
+
+
+def test_gradients_of_no_theta_are_an_error_that_names_the_remedy():
+    """They train mu alone: h would stay as it is, without a word."""
+    bnn, optimizer = made()
+    before = bnn[0].mu.detach().clone()
+    nll(bnn).backward()
+    with pytest.raises(RuntimeError, match=r"no theta was drawn.*`with optimizer.sampled\(\):`"):
+        optimizer.step()
+    assert torch.equal(bnn[0].mu, before)
+
+
+def test_a_step_at_the_mean_and_one_without_any_gradient_are_no_error():
+    bnn, optimizer = made()
+    optimizer.step()
+    mu, h = bnn[0].mu.detach().clone(), optimizer.state[bnn[0].mu]["h"].clone()
+    with ssvi.at_mean(bnn), optimizer.sampled():
+        nll(bnn).backward()
+    optimizer.step()
+    assert not torch.equal(bnn[0].mu, mu)
+    assert torch.equal(optimizer.state[bnn[0].mu]["h"], h)

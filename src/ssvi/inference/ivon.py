@@ -162,6 +162,7 @@ class IVON(Optimizer):
         if closure is not None:
             with torch.enable_grad(), self.sampled():
                 loss = closure()
+        self._draws.refuse_none(self._posteriors)
         self._natural_step()
         plain_step(self, max(1, self._draws.samples))
         self.zero_grad()

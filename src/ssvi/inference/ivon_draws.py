@@ -40,7 +40,9 @@ class Draws:
         self._noted: list[_Noted] = []
         self._totals: dict[nn.Parameter, Tensor] = {}
         self.samples = 0
-        """Thetas since the last `forget`, also those that were only the mean."""
+        """Thetas since the last `forget`, also those that were only the mean; not the one of a block that has not ended."""
+        self.in_block = False
+        """Whether a block has not ended."""
 
     @contextmanager
     def pinned(self, posteriors: Iterable[SparseGaussian], lambda_: float) -> Iterator[None]:
@@ -48,9 +50,11 @@ class Draws:
         before = {posterior: posterior.pinned for posterior in posteriors if not posterior.pins_at_mean}
         try:
             self._pin([*before], lambda_)
+            self.in_block = True
             yield
             self.samples += 1
         finally:
+            self.in_block = False
             for posterior, pinned in before.items():
                 posterior.pinned = pinned
 
@@ -72,6 +76,14 @@ class Draws:
         """The sums of g eps / sigma since the last `forget`, by mu: the means over all processes."""
         self._add_up(lambda_)
         return dict(zip(self._totals, distributed.means([*self._totals.values()]), strict=True))
+
+    def refuse_none(self, means: Iterable[nn.Parameter]) -> None:
+        """Gradients that come from no theta are an error: they say nothing of the curvature, so sigma would never change."""
+        if not (self.samples or self.in_block) and any(mu.grad is not None for mu in means):
+            raise RuntimeError(
+                "IVON: mu has a gradient, but no theta was drawn since the last step. Put the forward and the backward pass "
+                "inside a block `with optimizer.sampled():`"
+            )
 
     def forget(self) -> None:
         """Begin a new step."""
