@@ -20,6 +20,11 @@ def nll(bnn: nn.Module) -> torch.Tensor:
     return F.cross_entropy(bnn(x), (x[:, 0] > 0).long())
 
 
+def backward_and_raise(loss: torch.Tensor) -> None:
+    loss.backward()
+    raise KeyboardInterrupt
+
+
 def after_a_good_step(bnn: nn.Module, optimizer: ssvi.IVON) -> list[torch.Tensor]:
     """The network and its curvature."""
     torch.manual_seed(5)
@@ -42,8 +47,7 @@ def test_a_block_that_raises_leaves_nothing_behind(earlier):
         with optimizer.sampled():
             nll(bnn).backward()
     with pytest.raises(KeyboardInterrupt), optimizer.sampled():
-        (100 * nll(bnn)).backward()
-        raise KeyboardInterrupt
+        backward_and_raise(100 * nll(bnn))
     assert all(p.grad is None for p in bnn.parameters())
     assert_as_if_nothing_had_been(bnn, optimizer)
 

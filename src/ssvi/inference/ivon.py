@@ -32,7 +32,7 @@ from ssvi.inference import eager_methods
 from ssvi.inference.argument_checks import check_number_or_schedule, check_whole
 from ssvi.inference.ivon_checks import check_numbers, refuse_scaler, refuse_sharded, trainable
 from ssvi.inference.ivon_draws import Draws
-from ssvi.inference.ivon_settings import keep_precision, parameter_groups, plain_step, positive_at, start_of_h, with_frozen
+from ssvi.inference.ivon_settings import load_state, parameter_groups, plain_step, positive_at, start_of_h
 from ssvi.inference.loss import check_train_size
 from ssvi.inference.watch import BY_IVON, TrainingWatch
 from ssvi.kernels.ivon import Evidence, Layer, Rates
@@ -186,9 +186,7 @@ class IVON(Optimizer):
         A network that was loaded before it has this sigma to the bit. One that was loaded before the optimiser was made has
         the sigma of a start since then, and gets that of the state back.
         """
-        state_dict = with_frozen(self, state_dict)
-        eager_methods.load_state_dict(self, state_dict)
-        keep_precision(self, state_dict)
+        load_state(self, state_dict)
         for posterior in self._posteriors.values():
             if not torch.allclose(posterior.sigma.to(self.sigma(posterior).dtype), self.sigma(posterior), rtol=1e-3):
                 self._write_sigma(posterior)

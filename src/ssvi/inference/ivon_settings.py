@@ -1,4 +1,4 @@
-"""The settings of IVON: the start of its state, the parameter groups that hold them, and the step of the rest.
+"""The settings of IVON: the start of its state, the parameter groups that hold them, loading, and the step of the rest.
 
 mu of each layer moves by natural gradients, and everything else by SGD beside them.
 """
@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from ssvi.inference import eager_methods
 from ssvi.kernels.ivon import H_STEP
 from ssvi.nn.conversion_rules import matching
 from ssvi.nn.layers import gaussians
@@ -71,8 +72,10 @@ def _velocity(optimizer: Optimizer, parameter: nn.Parameter) -> Tensor:
     return velocity
 
 
-def keep_precision(optimizer: Optimizer, saved: Mapping[str, Any]) -> None:
-    """Give the state of each parameter the values of a saved state as they are, on the device of the parameter."""
+def load_state(optimizer: Optimizer, saved: dict[str, Any]) -> None:
+    """Load a saved state, with the values of each parameter as they are; torch would give them the dtype of mu."""
+    saved = _with_frozen(optimizer, saved)
+    eager_methods.load_state_dict(optimizer, saved)
     numbers = [number for group in saved["param_groups"] for number in group["params"]]
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     for number, parameter in zip(numbers, parameters, strict=True):
@@ -80,16 +83,16 @@ def keep_precision(optimizer: Optimizer, saved: Mapping[str, Any]) -> None:
         optimizer.state[parameter].update({key: value.to(parameter.device, copy=True) for key, value in values.items()})
 
 
-def with_frozen(optimizer: Optimizer, saved: dict[str, Any]) -> dict[str, Any]:
-    """A saved state with a number for every parameter of the rest. Earlier versions left out those that were frozen."""
-    rest = optimizer.param_groups[-1]
-    natural, plain = ([g for g in saved["param_groups"] if (g.get("kind") == "rest") == is_rest] for is_rest in (False, True))
-    first, old = sum(len(group["params"]) for group in natural), [n for group in plain for n in group["params"]]
+def _with_frozen(optimizer: Optimizer, saved: dict[str, Any]) -> dict[str, Any]:
+    """The same with a number for every parameter of the rest. Earlier versions left out those that were frozen."""
+    rest, groups = optimizer.param_groups[-1], saved["param_groups"]
+    old = [number for group in groups if group.get("kind") == "rest" for number in group["params"]]
+    first = sum(len(group["params"]) for group in groups) - len(old)
     free = [first + i for i, parameter in enumerate(rest["params"]) if parameter.requires_grad]
     if rest["kind"] != "rest" or len(old) == len(rest["params"]) or len(old) != len(free):
         return saved
-    number = dict(zip(old, free, strict=True))
-    group = (plain or [rest])[0] | {"params": list(range(first, first + len(rest["params"])))}
+    natural, number = [group for group in groups if group["kind"] != "rest"], dict(zip(old, free, strict=True))
+    group = (groups[-1] if old else rest) | {"params": list(range(first, first + len(rest["params"])))}
     state = {number.get(n, n): values for n, values in saved["state"].items()}
     return saved | {"state": state, "param_groups": [*natural, group]}
 
