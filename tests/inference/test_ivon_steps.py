@@ -52,6 +52,15 @@ def test_a_block_that_raises_leaves_nothing_behind(earlier):
     assert_as_if_nothing_had_been(bnn, optimizer)
 
 
+def test_a_batch_that_the_network_drops_leaves_nothing_behind():
+    """`bnn.zero_grad()` in place of that of the optimiser, before the next block."""
+    bnn, optimizer = made()
+    with optimizer.sampled():
+        (torch.nan * nll(bnn)).backward()
+    bnn.zero_grad()
+    assert_as_if_nothing_had_been(bnn, optimizer)
+
+
 def test_gradients_of_no_theta_are_an_error_that_names_the_remedy():
     """They train mu alone: h would stay as it is, without a word."""
     bnn, optimizer = made()

@@ -142,6 +142,7 @@ class IVON(Optimizer):
         the block raises, all gradients since the last step are dropped, also those of earlier blocks.
         """
         refuse_sharded(self._posteriors.values())
+        self._forget_dropped()
         try:
             with self._draws.pinned(self._posteriors.values(), self.train_size / self.temperature):
                 yield
@@ -179,6 +180,11 @@ class IVON(Optimizer):
         else:
             eager_methods.zero_grad(self, set_to_none)
         self._draws.forget()
+
+    def _forget_dropped(self) -> None:
+        """Where no parameter has a gradient, `bnn.zero_grad()` has dropped those of the thetas before."""
+        if self._draws.samples and all(p.grad is None for group in self.param_groups for p in group["params"]):
+            self._draws.forget()
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go on from a saved state. g and h keep their precision; torch would give them that of mu.
