@@ -61,6 +61,21 @@ def test_a_batch_that_the_network_drops_leaves_nothing_behind():
     assert_as_if_nothing_had_been(bnn, optimizer)
 
 
+@pytest.mark.parametrize("drop", ["step", "zero_grad", "of the network"])
+def test_an_update_of_gamma_between_theta_and_step_is_an_error_that_changes_nothing(drop):
+    """mu.grad would follow the support, and the noise of theta would not."""
+    bnn, optimizer = made()
+    subspace = ssvi.Subspace(bnn, optimizer, every=1, rate=0.3)
+    with optimizer.sampled():
+        nll(bnn).backward()
+    before = {name: value.clone() for name, value in bnn.state_dict().items()}
+    with pytest.raises(RuntimeError, match=r"call subspace.step\(\) after optimizer.step\(\)"):
+        subspace.step()
+    assert all(torch.equal(value, before[name]) for name, value in bnn.state_dict().items())
+    {"step": optimizer.step, "zero_grad": optimizer.zero_grad, "of the network": bnn.zero_grad}[drop]()
+    assert subspace.step().count > 0
+
+
 def test_gradients_of_no_theta_are_an_error_that_names_the_remedy():
     """They train mu alone: h would stay as it is, without a word."""
     bnn, optimizer = made()

@@ -217,6 +217,11 @@ class IVON(Optimizer):
             if layer.rho is None:
                 self._write_sigma(posterior)
 
+    def check_may_move(self) -> None:
+        """Refuse an update of gamma between a theta and the step that uses its gradients."""
+        self._forget_dropped()
+        self._draws.refuse_pending()
+
     @torch.no_grad()
     def start_fresh(self, posterior: SparsePosterior, fresh: Tensor) -> None:
         """After an update of gamma: the weights at the places `fresh` (a mask) get the mean h of those that stayed."""

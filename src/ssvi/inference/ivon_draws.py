@@ -85,6 +85,14 @@ class Draws:
                 "inside a block `with optimizer.sampled():`"
             )
 
+    def refuse_pending(self) -> None:
+        """Noise or sums that no step has used are an error: they belong to the support of now, and cannot move with it."""
+        if self._noted or self._totals:
+            raise RuntimeError(
+                "an update of gamma between `with optimizer.sampled():` and optimizer.step() would mix the estimates of the "
+                "curvature: call subspace.step() after optimizer.step(), or drop the batch by optimizer.zero_grad()"
+            )
+
     def forget(self) -> None:
         """Begin a new step."""
         self._noted, self._totals, self.samples = [], {}, 0

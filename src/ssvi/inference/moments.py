@@ -26,7 +26,10 @@ Adamax, where it is the largest recent |gradient|."""
 
 @runtime_checkable
 class StartsFresh(Protocol):
-    """An optimiser that sets its state for a fresh weight itself."""
+    """An optimiser that sets what it trains of a fresh weight itself."""
+
+    def check_may_move(self) -> None:
+        """An error if the support must not change now. It is asked before anything changes."""
 
     def start_fresh(self, posterior: SparsePosterior, fresh: Tensor) -> None:
         """Give the weights at the places `fresh` (a mask) their state."""
@@ -46,6 +49,9 @@ class Follower:
 
 def followers(posterior: SparsePosterior, optimizers: Sequence[Optimizer], stays: Tensor) -> list[Follower]:
     """Everything that follows the weights of a layer in which the weights at the places `stays` (a mask) stay."""
+    for optimizer in optimizers:
+        if isinstance(optimizer, StartsFresh):
+            optimizer.check_may_move()
     gradients = [Follower(p.grad) for p in posterior.per_weight() if p.grad is not None]
     stays = stays if stays.any() else ~stays
     moments = [
