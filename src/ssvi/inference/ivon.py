@@ -101,7 +101,7 @@ class IVON(Optimizer):
             betas=betas,
         )  # fmt: skip
         self._posteriors = trainable(bnn)
-        self._h0, self._draws = dict[nn.Parameter, float](), Draws(self._layer)
+        self._draws = Draws(self._layer)
         natural = {"kind": "mu", "lr": lr, "betas": betas, "clip_radius": clip_radius, "step": 0}
         plain = {"kind": "rest", "lr": rest_lr, "momentum": rest_momentum, "weight_decay": rest_decay}
         super().__init__(parameter_groups(bnn, natural, plain, groups or {}), {"lr": lr})
@@ -109,7 +109,6 @@ class IVON(Optimizer):
             posterior.rho.requires_grad_(False)  # sigma is written after every step, and has no gradient
             h, excess = start_of_h(posterior.sigma2.detach() / self.temperature, train_size, self._delta(posterior), h0)
             self.state[mu] = {"g": torch.zeros_like(h), "h": h, "excess": excess}
-            self._h0[mu] = h.mean().item()
             posterior.sigma_init.copy_(self.sigma(posterior).mean())  # what reports call the start of sigma
             self._write_sigma(posterior)
         self._watch = TrainingWatch(bnn, BY_IVON)
@@ -130,9 +129,12 @@ class IVON(Optimizer):
     def _delta(self, posterior: SparseGaussian) -> float:
         return 1.0 / (self.train_size * posterior.prior_sigma**2)
 
+    def _rho(self, posterior: SparseGaussian) -> Tensor:
+        return posterior.rho_of(self.sigma(posterior).to(posterior.rho.dtype))
+
     @torch.no_grad()
     def _write_sigma(self, posterior: SparseGaussian) -> None:
-        posterior.rho.copy_(posterior.rho_of(self.sigma(posterior).to(posterior.rho.dtype)))
+        posterior.rho.copy_(self._rho(posterior))
 
     @contextmanager
     def sampled(self) -> Iterator[None]:
@@ -224,8 +226,6 @@ class IVON(Optimizer):
 
     @torch.no_grad()
     def start_fresh(self, posterior: SparsePosterior, fresh: Tensor) -> None:
-        """After an update of gamma: the weights at the places `fresh` (a mask) get the mean h of those that stayed."""
+        """After an update of gamma: the weights at the places `fresh` (a mask) get the sigma of their h."""
         if isinstance(posterior, SparseGaussian) and posterior.mu in self.state:
-            h = self.state[posterior.mu]["h"]
-            h[fresh] = self._h0[posterior.mu] if fresh.all() else h[~fresh].mean()
-            self._write_sigma(posterior)
+            posterior.rho[fresh] = self._rho(posterior)[fresh]

@@ -19,9 +19,9 @@ from torch.optim import Optimizer
 from ssvi.nn.sharded import whole
 from ssvi.nn.sparse import SparsePosterior, realign
 
-SECOND_MOMENTS = frozenset({"exp_avg_sq", "max_exp_avg_sq", "square_avg", "acc_delta", "sum", "exp_inf"})
-"""What torch's optimisers call them: Adam, AdamW, NAdam and RAdam; AMSGrad; RMSprop and Adadelta; Adadelta; Adagrad;
-Adamax, where it is the largest recent |gradient|."""
+SECOND_MOMENTS = frozenset({"exp_avg_sq", "max_exp_avg_sq", "square_avg", "acc_delta", "sum", "exp_inf", "h"})
+"""What optimisers call them: Adam, AdamW, NAdam and RAdam; AMSGrad; RMSprop and Adadelta; Adadelta; Adagrad; Adamax, where
+it is the largest recent |gradient|; IVON, where it is the curvature."""
 
 
 @runtime_checkable
@@ -53,12 +53,16 @@ def followers(posterior: SparsePosterior, optimizers: Sequence[Optimizer], stays
         if isinstance(optimizer, StartsFresh):
             optimizer.check_may_move()
     gradients = [Follower(p.grad) for p in posterior.per_weight() if p.grad is not None]
-    stays = stays if stays.any() else ~stays
     moments = [
-        Follower(state[key], whole(state[key])[stays].double().mean().item() if key in SECOND_MOMENTS else 0.0)
+        Follower(state[key], mean_of_staying(state[key], stays) if key in SECOND_MOMENTS else 0.0)
         for state, key in moments_per_weight(posterior, optimizers)
     ]
     return gradients + moments
+
+
+def mean_of_staying(values: Tensor, stays: Tensor) -> float:
+    """The mean over the places `stays` (a mask), or over all if none stays."""
+    return whole(values)[stays if stays.any() else ~stays].double().mean().item()
 
 
 def moments_per_weight(posterior: SparsePosterior, optimizers: Sequence[Optimizer]) -> list[tuple[dict[str, Any], str]]:
