@@ -19,9 +19,11 @@ from torch.optim import Optimizer
 from ssvi.nn.sharded import whole
 from ssvi.nn.sparse import SparsePosterior, realign
 
-SECOND_MOMENTS = frozenset({"exp_avg_sq", "max_exp_avg_sq", "square_avg", "acc_delta", "sum", "exp_inf", "h"})
+SECOND_MOMENTS = frozenset(
+    {"exp_avg_sq", "max_exp_avg_sq", "square_avg", "acc_delta", "sum", "exp_inf", "variance", "step_size", "h"}
+)
 """What optimisers call them: Adam, AdamW, NAdam and RAdam; AMSGrad; RMSprop and Adadelta; Adadelta; Adagrad; Adamax, where
-it is the largest recent |gradient|; IVON, where it is the curvature."""
+it is the largest recent |gradient|; Adafactor; Rprop, where it is the length of a step; IVON, where it is the curvature."""
 
 
 @runtime_checkable
