@@ -1,4 +1,6 @@
-"""Which gradients a step of IVON uses: those of its own thetas, and of nothing that was dropped."""
+"""Which gradients a step of IVON uses: those of its own thetas, and of nothing that was dropped. Copies step alike."""
+
+import copy
 
 import pytest
 import torch
@@ -95,3 +97,20 @@ def test_a_step_at_the_mean_and_one_without_any_gradient_are_no_error():
     optimizer.step()
     assert not torch.equal(bnn[0].mu, mu)
     assert torch.equal(optimizer.state[bnn[0].mu]["h"], h)
+
+
+@pytest.mark.parametrize("pending", [False, True])
+def test_a_copy_of_network_and_optimiser_trains_like_the_original(pending):
+    """Gradients are not copied by torch, so the estimates that came with them do not count in the copy."""
+    bnn, optimizer = made()
+    torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, 10)  # hides `step` behind a function that knows the original
+    after_a_good_step(bnn, optimizer)
+    if pending:
+        with optimizer.sampled():
+            (torch.nan * nll(bnn)).backward()
+    twin, of_twin = copy.deepcopy((bnn, optimizer))
+    optimizer.zero_grad()
+    first = after_a_good_step(bnn, optimizer)
+    second = after_a_good_step(twin, of_twin)
+    assert all(torch.equal(a, b) for a, b in zip(first, second, strict=True))
+    assert all(torch.equal(a, b) for a, b in zip(first, bnn.parameters(), strict=False)), "the twin trains itself"

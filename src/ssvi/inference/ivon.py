@@ -113,6 +113,11 @@ class IVON(Optimizer):
             self._write_sigma(posterior)
         self._watch = TrainingWatch(bnn, BY_IVON)
 
+    def __getstate__(self) -> dict[str, Any]:
+        """All but torch's hooks, which hold this optimiser: copy.deepcopy((bnn, optimizer)) trains like the original."""
+        own = ("train_size", "_temperature", "_warmup", "_posteriors", "_draws", "_watch")
+        return super().__getstate__() | {name: vars(self)[name] for name in own}
+
     @property
     def temperature(self) -> float:
         """That of the coming step."""
@@ -144,7 +149,7 @@ class IVON(Optimizer):
         the block raises, all gradients since the last step are dropped, also those of earlier blocks.
         """
         refuse_sharded(self._posteriors.values())
-        self._forget_dropped()
+        self._draws.forget_dropped(self.param_groups)
         try:
             with self._draws.pinned(self._posteriors.values(), self.train_size / self.temperature):
                 yield
@@ -183,11 +188,6 @@ class IVON(Optimizer):
             eager_methods.zero_grad(self, set_to_none)
         self._draws.forget()
 
-    def _forget_dropped(self) -> None:
-        """Where no parameter has a gradient, `bnn.zero_grad()` has dropped those of the thetas before."""
-        if self._draws.samples and all(p.grad is None for group in self.param_groups for p in group["params"]):
-            self._draws.forget()
-
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go on from a saved state. g and h keep their precision; torch would give them that of mu.
 
@@ -221,7 +221,7 @@ class IVON(Optimizer):
 
     def check_may_move(self) -> None:
         """Refuse an update of gamma between a theta and the step that uses its gradients."""
-        self._forget_dropped()
+        self._draws.forget_dropped(self.param_groups)
         self._draws.refuse_pending()
 
     @torch.no_grad()

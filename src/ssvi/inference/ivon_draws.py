@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -92,6 +92,11 @@ class Draws:
                 "an update of gamma between `with optimizer.sampled():` and optimizer.step() would mix the estimates of the "
                 "curvature: call subspace.step() after optimizer.step(), or drop the batch by optimizer.zero_grad()"
             )
+
+    def forget_dropped(self, groups: Iterable[Mapping[str, Any]]) -> None:
+        """Forget thetas whose gradients `bnn.zero_grad()` has dropped: no parameter of the groups has any."""
+        if self.samples and all(parameter.grad is None for group in groups for parameter in group["params"]):
+            self.forget()
 
     def forget(self) -> None:
         """Begin a new step."""
