@@ -116,6 +116,20 @@ def test_ivon_tells_a_divergence_and_its_layer():
         optimizer.step()
 
 
+def test_a_sigma_that_ivon_has_frozen_is_told_by_the_loss():
+    """A dropped optimiser leaves rho without gradient, and the next one would train mu alone."""
+    bnn = small()
+    optimizer = ssvi.IVON(bnn, train_size=10)
+    del optimizer
+    with pytest.warns(TrainingWarning, match=r"layer '0': sigma stays.*bnn\.requires_grad_\(True\)"):
+        ssvi.ELBO(bnn, train_size=10)(torch.tensor(1.0))
+    bnn.requires_grad_(True)
+    ssvi.ELBO(bnn, train_size=10)(torch.tensor(1.0)).backward()
+    assert bnn[0].posterior.rho.grad is not None
+    bnn.requires_grad_(False)
+    ssvi.ELBO(bnn, train_size=10)(torch.tensor(1.0))  # a layer that is frozen on purpose, mu included
+
+
 def test_the_error_of_the_loss_names_the_layer():
     bnn = small()
     elbo = ssvi.ELBO(bnn, train_size=10)
