@@ -10,10 +10,11 @@ With the mean negative log-likelihood l of a batch, N training examples and the 
     h <- b2 h + (1 - b2) h_hat + (1 - b2)^2 (h - h_hat)^2 / (2 (h + delta))
     mu <- mu - lr (g / (1 - b1^t) + delta mu) / (h + delta)
 
-The last term of h keeps h + delta positive for every h_hat, and it is never below delta / 100. With temperature 1 the steps descend the bound itself, KL and
-prior included, so there is no beta to choose. Two things are ours: where h starts from a small sigma, and so far above the
-curvature, a step divides by the h that would have come from a start at `H_STEP`; and lr rises over the first steps, because
-g is debiased, so that the very first step would have its whole length before anything is known of the curvature.
+The last term of h keeps h + delta positive for every h_hat, and it is never below delta / 100. With temperature 1 the steps
+descend the bound itself, KL and prior included, so there is no beta to choose. Two things are ours: where h starts from a
+small sigma, and so far above the curvature, a step divides by the h that would have come from a start at `H_STEP`; and lr
+rises over the first steps, because g is debiased, so that the very first step would have its whole length before anything is
+known of the curvature.
 """
 
 from __future__ import annotations
