@@ -56,15 +56,15 @@ def followers(posterior: SparsePosterior, optimizers: Sequence[Optimizer], stays
             optimizer.check_may_move()
     gradients = [Follower(p.grad) for p in posterior.per_weight() if p.grad is not None]
     moments = [
-        Follower(state[key], mean_of_staying(state[key], stays) if key in SECOND_MOMENTS else 0.0)
+        Follower(state[key], mean_of_staying(state[key], stays).item() if key in SECOND_MOMENTS else 0.0)
         for state, key in moments_per_weight(posterior, optimizers)
     ]
     return gradients + moments
 
 
-def mean_of_staying(values: Tensor, stays: Tensor) -> float:
+def mean_of_staying(values: Tensor, stays: Tensor) -> Tensor:
     """The mean over the places `stays` (a mask), or over all if none stays."""
-    return whole(values)[stays if stays.any() else ~stays].double().mean().item()
+    return whole(values)[stays if stays.any() else ~stays].double().mean()
 
 
 def moments_per_weight(posterior: SparsePosterior, optimizers: Sequence[Optimizer]) -> list[tuple[dict[str, Any], str]]:

@@ -120,5 +120,5 @@ def resolve_fresh_sigma(fresh_sigma: str | float, posterior: SparsePosterior, st
     if not isinstance(posterior, SparseSpread):
         return 0.0
     if fresh_sigma == "mean_rho":
-        return posterior.sigma_of(posterior.rho.new_tensor(mean_of_staying(posterior.rho, stays))).item()
-    return mean_of_staying(posterior.sigma, stays)
+        return posterior.sigma_of(mean_of_staying(posterior.rho, stays).to(posterior.rho.dtype)).item()
+    return mean_of_staying(posterior.sigma, stays).item()
