@@ -42,6 +42,7 @@ ROUNDING = {"rtol": 1e-3, "atol": 1e-3}
 
 
 def train(bnn: nn.Module, loss_of: Callable[[nn.Module], Tensor], use_ivon: bool) -> list[float]:
+    bnn.requires_grad_(True)  # an IVON before has frozen rho
     ivon = ssvi.IVON(bnn, lr=0.05, train_size=10_000) if use_ivon else None
     optimizer = ivon or torch.optim.Adam(bnn.parameters(), lr=1e-3)
     elbo, losses = ssvi.ELBO(bnn, train_size=10_000), []

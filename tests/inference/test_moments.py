@@ -19,6 +19,7 @@ WITH_SECOND_MOMENTS = {
     "centered rmsprop": lambda p: torch.optim.RMSprop(p, lr=0.01, centered=True),
     "adagrad": lambda p: torch.optim.Adagrad(p, lr=0.01),
     "adadelta": lambda p: torch.optim.Adadelta(p, lr=1.0),
+    "adafactor": lambda p: torch.optim.Adafactor(p, lr=0.01),
 }
 
 
@@ -64,6 +65,19 @@ def test_second_moments_start_at_the_mean_of_those_that_stay(name):
         torch.testing.assert_close(state[key][fresh], want.expand(int(fresh.sum())))
         kinds.add(key)
     assert kinds & SECOND_MOMENTS
+
+
+def test_fresh_weights_of_rprop_move_as_far_as_the_others():
+    """Its steps have a size of their own for each weight, which only grows and shrinks by factors: it must not be 0."""
+    bnn, optimizer, fresh = late_update(lambda p: torch.optim.Rprop(p, lr=0.01), steps=20)
+    sizes = optimizer.state[bnn.mu]["step_size"]
+    torch.testing.assert_close(sizes[fresh], sizes[~fresh].mean().expand(int(fresh.sum())))
+    before = bnn.mu.detach().clone()
+    for _ in range(3):
+        bnn.mu.grad = torch.ones_like(bnn.mu)
+        optimizer.step()
+    moved = (bnn.mu.detach() - before).abs()
+    assert moved[fresh].min() > moved[~fresh].median()
 
 
 def test_where_no_weight_stays_the_mean_is_that_of_all_before():

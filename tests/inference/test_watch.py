@@ -106,6 +106,24 @@ def test_a_start_at_the_prior_is_no_collapse_and_neither_is_another_prior():
         last.step()
 
 
+def test_ivon_tells_a_collapse_in_its_100th_step():
+    """Ten examples whose labels are noise, and a narrow prior: there is nothing to learn."""
+    bnn, told = small(), []
+    x, y = torch.randn(10, 4), torch.randint(3, (10,))
+    optimizer = ssvi.IVON(bnn, 0.5, train_size=10, warmup=0, betas=(0.9, 0.9))
+    for _ in range(100):
+        with warnings.catch_warnings(record=True) as now:
+            warnings.simplefilter("always")
+            with optimizer.sampled():
+                F.cross_entropy(bnn(x), y).backward()
+            optimizer.step()
+        told.append([str(w.message) for w in now])
+    assert not any(told[:-1])
+    (message,) = told[-1]
+    assert "collapsed to the prior" in message
+    assert "h0" in message
+
+
 def test_ivon_tells_a_divergence_and_its_layer():
     bnn = small()
     optimizer = ssvi.IVON(bnn, train_size=10)
@@ -114,6 +132,20 @@ def test_ivon_tells_a_divergence_and_its_layer():
     bnn[1].mu.grad[0] = torch.inf
     with pytest.warns(DivergenceWarning, match="mu of layer '1' is not finite"):
         optimizer.step()
+
+
+def test_a_sigma_that_ivon_has_frozen_is_told_by_the_loss():
+    """A dropped optimiser leaves rho without gradient, and the next one would train mu alone."""
+    bnn = small()
+    optimizer = ssvi.IVON(bnn, train_size=10)
+    del optimizer
+    with pytest.warns(TrainingWarning, match=r"layer '0': sigma stays.*bnn\.requires_grad_\(True\)"):
+        ssvi.ELBO(bnn, train_size=10)(torch.tensor(1.0))
+    bnn.requires_grad_(True)
+    ssvi.ELBO(bnn, train_size=10)(torch.tensor(1.0)).backward()
+    assert bnn[0].posterior.rho.grad is not None
+    bnn.requires_grad_(False)
+    ssvi.ELBO(bnn, train_size=10)(torch.tensor(1.0))  # a layer that is frozen on purpose, mu included
 
 
 def test_the_error_of_the_loss_names_the_layer():

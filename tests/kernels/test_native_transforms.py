@@ -45,6 +45,21 @@ def penalty_gradients(bnn: nn.Module, x: Tensor) -> list[Tensor]:
     return [p.grad for p in bnn.parameters() if p.grad is not None]
 
 
+@pytest.mark.parametrize("transposed", [False, True])
+def test_a_bias_alone_may_be_differentiated_twice(transposed):
+    """Neither x nor theta needs a gradient."""
+    torch.manual_seed(0)
+    plain = nn.ConvTranspose2d(2, 3, 3) if transposed else nn.Conv2d(2, 3, 3)
+    bnn, x = ssvi.to_bnn(plain, 0.3), torch.randn(4, 2, 6, 6)
+    bnn.posterior.requires_grad_(False)
+    with ssvi.kernels.use("native"), ssvi.at_mean(bnn):
+        y = bnn(x)
+        (slope,) = torch.autograd.grad(y.square().sum(), bnn.bias, create_graph=True)
+    torch.testing.assert_close(slope, 2 * y.sum((0, 2, 3)))
+    (second,) = torch.autograd.grad(slope.sum(), bnn.bias)
+    torch.testing.assert_close(second, torch.full((3,), 2.0 * y[:, 0].numel()))
+
+
 @pytest.mark.parametrize("kernel", ["native", "auto"])
 def test_a_gradient_penalty_is_that_of_the_dense_kernel(kernel):
     bnn, x = network(), torch.randn(5, 2, 4, 4)

@@ -48,6 +48,27 @@ def test_no_optimiser_takes_sigma_to_zero_or_infinity(name, sigma_map):
             assert (layer.sigma > 0).all()
 
 
+@pytest.mark.filterwarnings("ignore::ssvi.inference.watch.TrainingWarning")
+@pytest.mark.parametrize("sigma_map", ["exp", "softplus"])
+def test_ivon_does_not_take_sigma_to_zero_or_infinity_either(sigma_map):
+    """Ten times its learning rate, on a curvature that is forgotten in ten steps."""
+    torch.manual_seed(0)
+    x, y = torch.randn(50, 8), torch.randint(3, (50,))
+    net = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 3))
+    bnn = ssvi.to_bnn(net, 0.5, prior_sigma=1.0, sigma_map=sigma_map)
+    optimizer = ssvi.IVON(bnn, 3.0, train_size=50, warmup=0, betas=(0.9, 0.9))
+    for _ in range(100):
+        with optimizer.sampled():
+            F.cross_entropy(bnn(x), y).backward()
+        optimizer.step()
+        for _, layer in ssvi.layers(bnn):
+            for sigma in (layer.sigma, optimizer.sigma(layer.posterior)):
+                assert sigma.isfinite().all()
+                assert (sigma > 0).all()
+                assert (sigma <= 10 * (1 + 1e-4)).all()
+            assert layer.mu.isfinite().all()
+
+
 @pytest.mark.parametrize("trained", [True, False], ids=["training", "eval"])
 @pytest.mark.parametrize("sigma_map", ["exp", "softplus"])
 @pytest.mark.parametrize(("prior_sigma", "sigma_init"), [(0.1, 0.01), (1e-3, 2.0), (1e4, 0.1)])

@@ -10,10 +10,11 @@ With the mean negative log-likelihood l of a batch, N training examples and the 
     h <- b2 h + (1 - b2) h_hat + (1 - b2)^2 (h - h_hat)^2 / (2 (h + delta))
     mu <- mu - lr (g / (1 - b1^t) + delta mu) / (h + delta)
 
-The last term of h keeps h + delta positive for every h_hat. With temperature 1 the steps descend the bound itself, KL and
-prior included, so there is no beta to choose. Two things are ours: where h starts from a small sigma, and so far above the
-curvature, a step divides by the h that would have come from a start at `H_STEP`; and lr rises over the first steps, because
-g is debiased, so that the very first step would have its whole length before anything is known of the curvature.
+The last term of h keeps h + delta positive for every h_hat, and it is never below delta / 100. With temperature 1 the steps
+descend the bound itself, KL and prior included, so there is no beta to choose. Two things are ours: where h starts from a
+small sigma, and so far above the curvature, a step divides by the h that would have come from a start at `H_STEP`; and lr
+rises over the first steps, because g is debiased, so that the very first step would have its whole length before anything is
+known of the curvature.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ from ssvi.inference import eager_methods
 from ssvi.inference.argument_checks import check_number_or_schedule, check_whole
 from ssvi.inference.ivon_checks import check_numbers, refuse_scaler, refuse_sharded, trainable
 from ssvi.inference.ivon_draws import Draws
-from ssvi.inference.ivon_settings import keep_precision, parameter_groups, plain_step, positive_at, start_of_h
+from ssvi.inference.ivon_settings import load_state, parameter_groups, plain_step, positive_at, start_of_h
 from ssvi.inference.loss import check_train_size
 from ssvi.inference.watch import BY_IVON, TrainingWatch
 from ssvi.kernels.ivon import Evidence, Layer, Rates
@@ -101,7 +102,7 @@ class IVON(Optimizer):
             betas=betas,
         )  # fmt: skip
         self._posteriors = trainable(bnn)
-        self._h0, self._draws, self._samples = dict[nn.Parameter, float](), Draws(self._layer), 0
+        self._draws = Draws(self._layer)
         natural = {"kind": "mu", "lr": lr, "betas": betas, "clip_radius": clip_radius, "step": 0}
         plain = {"kind": "rest", "lr": rest_lr, "momentum": rest_momentum, "weight_decay": rest_decay}
         super().__init__(parameter_groups(bnn, natural, plain, groups or {}), {"lr": lr})
@@ -109,10 +110,14 @@ class IVON(Optimizer):
             posterior.rho.requires_grad_(False)  # sigma is written after every step, and has no gradient
             h, excess = start_of_h(posterior.sigma2.detach() / self.temperature, train_size, self._delta(posterior), h0)
             self.state[mu] = {"g": torch.zeros_like(h), "h": h, "excess": excess}
-            self._h0[mu] = h.mean().item()
             posterior.sigma_init.copy_(self.sigma(posterior).mean())  # what reports call the start of sigma
             self._write_sigma(posterior)
         self._watch = TrainingWatch(bnn, BY_IVON)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """All but torch's hooks, which hold this optimiser: copy.deepcopy((bnn, optimizer)) trains like the original."""
+        own = ("train_size", "_temperature", "_warmup", "_posteriors", "_draws", "_watch")
+        return super().__getstate__() | {name: vars(self)[name] for name in own}
 
     @property
     def temperature(self) -> float:
@@ -130,25 +135,28 @@ class IVON(Optimizer):
     def _delta(self, posterior: SparseGaussian) -> float:
         return 1.0 / (self.train_size * posterior.prior_sigma**2)
 
+    def _rho(self, posterior: SparseGaussian) -> Tensor:
+        return posterior.rho_of(self.sigma(posterior).to(posterior.rho.dtype))
+
     @torch.no_grad()
     def _write_sigma(self, posterior: SparseGaussian) -> None:
-        posterior.rho.copy_(posterior.rho_of(self.sigma(posterior).to(posterior.rho.dtype)))
+        posterior.rho.copy_(self._rho(posterior))
 
     @contextmanager
     def sampled(self) -> Iterator[None]:
         """Inside, theta is one draw from q, and backward passes estimate the curvature.
 
-        A posterior that is pinned at its mean (addition criterion 2) stays there, and its h does not change in this step.
+        A posterior that is pinned at its mean (addition criterion 2) stays there, and its h does not change in this step. If
+        the block raises, all gradients since the last step are dropped, also those of earlier blocks.
         """
         refuse_sharded(self._posteriors.values())
-        before = {posterior: posterior.pinned for posterior in self._posteriors.values() if not posterior.pins_at_mean}
+        self._draws.forget_dropped(self.param_groups)
         try:
-            self._draws.pin([*before], self.train_size / self.temperature)
-            yield
-            self._samples += 1  # not if the block raises: its gradients are none
-        finally:
-            for posterior, pinned in before.items():
-                posterior.pinned = pinned
+            with self._draws.pinned(self._posteriors.values(), self.train_size / self.temperature):
+                yield
+        except BaseException:
+            self.zero_grad()  # what it has added to the gradients cannot be told from those of earlier thetas
+            raise
 
     def _layer(self, posterior: SparseGaussian) -> Layer:
         rho = posterior.rho if posterior.sigma_map == "exp" else None  # the kernels know this map alone
@@ -163,8 +171,9 @@ class IVON(Optimizer):
         if closure is not None:
             with torch.enable_grad(), self.sampled():
                 loss = closure()
+        self._draws.refuse_none(self._posteriors)
         self._natural_step()
-        plain_step(self, max(1, self._samples))
+        plain_step(self, max(1, self._draws.samples))
         self.zero_grad()
         self._watch.step()
         return loss
@@ -179,7 +188,6 @@ class IVON(Optimizer):
         else:
             eager_methods.zero_grad(self, set_to_none)
         self._draws.forget()
-        self._samples = 0
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Go on from a saved state. g and h keep their precision; torch would give them that of mu.
@@ -187,8 +195,7 @@ class IVON(Optimizer):
         A network that was loaded before it has this sigma to the bit. One that was loaded before the optimiser was made has
         the sigma of a start since then, and gets that of the state back.
         """
-        eager_methods.load_state_dict(self, state_dict)
-        keep_precision(self, state_dict)
+        load_state(self, state_dict)
         for posterior in self._posteriors.values():
             if not torch.allclose(posterior.sigma.to(self.sigma(posterior).dtype), self.sigma(posterior), rtol=1e-3):
                 self._write_sigma(posterior)
@@ -206,17 +213,20 @@ class IVON(Optimizer):
                 b1, b2 = group["betas"]
                 lr = group["lr"] * min(1.0, group["step"] / max(1, self._warmup))
                 rates += [Rates(lr, b1, b2, group["clip_radius"], group["step"])] * len(given)
-                evidence += [Evidence(mu.grad, h_hats.get(mu), max(1, self._samples)) for mu in given]
+                evidence += [Evidence(mu.grad, h_hats.get(mu), max(1, self._draws.samples)) for mu in given]
         layers = [self._layer(posterior) for posterior in posteriors]
         kernels.ivon_module(layers).step(layers, rates, evidence, lambda_)
         for posterior, layer in zip(posteriors, layers, strict=True):
             if layer.rho is None:
                 self._write_sigma(posterior)
 
+    def check_may_move(self) -> None:
+        """Refuse an update of gamma between a theta and the step that uses its gradients."""
+        self._draws.forget_dropped(self.param_groups)
+        self._draws.refuse_pending()
+
     @torch.no_grad()
     def start_fresh(self, posterior: SparsePosterior, fresh: Tensor) -> None:
-        """After an update of gamma: the weights at the places `fresh` (a mask) get the mean h of those that stayed."""
+        """After an update of gamma: the weights at the places `fresh` (a mask) get the sigma of their h."""
         if isinstance(posterior, SparseGaussian) and posterior.mu in self.state:
-            h = self.state[posterior.mu]["h"]
-            h[fresh] = self._h0[posterior.mu] if fresh.all() else h[~fresh].mean()
-            self._write_sigma(posterior)
+            posterior.rho[fresh] = self._rho(posterior)[fresh]

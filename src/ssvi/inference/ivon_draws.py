@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -38,9 +39,26 @@ class Draws:
         self._layer_of = layer_of
         self._noted: list[_Noted] = []
         self._totals: dict[nn.Parameter, Tensor] = {}
+        self.samples = 0
+        """Thetas since the last `forget`, also those that were only the mean; not the one of a block that has not ended."""
+        self.in_block = False
+        """Whether a block has not ended."""
 
-    def pin(self, posteriors: Sequence[SparseGaussian], lambda_: float) -> None:
-        """Pin each posterior at a theta = mu + sigma eps of its own."""
+    @contextmanager
+    def pinned(self, posteriors: Iterable[SparseGaussian], lambda_: float) -> Iterator[None]:
+        """Inside, each posterior has a theta = mu + sigma eps. One that is pinned at its mean stays there."""
+        before = {posterior: posterior.pinned for posterior in posteriors if not posterior.pins_at_mean}
+        try:
+            self._pin([*before], lambda_)
+            self.in_block = True
+            yield
+            self.samples += 1
+        finally:
+            self.in_block = False
+            for posterior, pinned in before.items():
+                posterior.pinned = pinned
+
+    def _pin(self, posteriors: Sequence[SparseGaussian], lambda_: float) -> None:
         self._add_up(lambda_)
         layers = [self._layer_of(posterior) for posterior in posteriors]
         noises = kernels.ivon_module(layers).draw(layers, lambda_)
@@ -59,9 +77,30 @@ class Draws:
         self._add_up(lambda_)
         return dict(zip(self._totals, distributed.means([*self._totals.values()]), strict=True))
 
+    def refuse_none(self, means: Iterable[nn.Parameter]) -> None:
+        """Gradients that come from no theta are an error: they say nothing of the curvature, so sigma would never change."""
+        if not (self.samples or self.in_block) and any(mu.grad is not None for mu in means):
+            raise RuntimeError(
+                "IVON: mu has a gradient, but no theta was drawn since the last step. Put the forward and the backward pass "
+                "inside a block `with optimizer.sampled():`"
+            )
+
+    def refuse_pending(self) -> None:
+        """Noise or sums that no step has used are an error: they belong to the support of now, and cannot move with it."""
+        if self._noted or self._totals:
+            raise RuntimeError(
+                "an update of gamma between `with optimizer.sampled():` and optimizer.step() would mix the estimates of the "
+                "curvature: call subspace.step() after optimizer.step(), or drop the batch by optimizer.zero_grad()"
+            )
+
+    def forget_dropped(self, groups: Iterable[Mapping[str, Any]]) -> None:
+        """Forget thetas whose gradients `bnn.zero_grad()` has dropped: no parameter of the groups has any."""
+        if self.samples and all(parameter.grad is None for group in groups for parameter in group["params"]):
+            self.forget()
+
     def forget(self) -> None:
         """Begin a new step."""
-        self._noted, self._totals = [], {}
+        self._noted, self._totals, self.samples = [], {}, 0
 
     def _add_up(self, lambda_: float) -> None:
         if not self._noted:

@@ -1,4 +1,4 @@
-"""The settings of IVON: the start of its state, the parameter groups that hold them, and the step of the rest.
+"""The settings of IVON: the start of its state, the parameter groups that hold them, loading, and the step of the rest.
 
 mu of each layer moves by natural gradients, and everything else by SGD beside them.
 """
@@ -12,6 +12,7 @@ import torch
 from torch import Tensor, nn
 from torch.optim import Optimizer
 
+from ssvi.inference import eager_methods
 from ssvi.kernels.ivon import H_STEP
 from ssvi.nn.conversion_rules import matching
 from ssvi.nn.layers import gaussians
@@ -53,8 +54,8 @@ def positive_at(schedule: Schedule, step: int, name: str) -> float:
 def plain_step(optimizer: Optimizer, samples: int) -> None:
     """SGD with momentum and weight decay for the rest, as torch's; the gradients are sums over so many samples of theta."""
     for group in optimizer.param_groups:
-        if group["kind"] == "rest":
-            parameters = [parameter for parameter in group["params"] if parameter.grad is not None]
+        parameters = [parameter for parameter in group["params"] if parameter.grad is not None]
+        if group["kind"] == "rest" and parameters:  # all may be frozen; torch refuses an empty list
             velocities = [_velocity(optimizer, parameter) for parameter in parameters]
             torch._foreach_mul_(velocities, group["momentum"])
             torch._foreach_add_(velocities, [parameter.grad for parameter in parameters], alpha=1 / samples)
@@ -71,13 +72,29 @@ def _velocity(optimizer: Optimizer, parameter: nn.Parameter) -> Tensor:
     return velocity
 
 
-def keep_precision(optimizer: Optimizer, saved: Mapping[str, Any]) -> None:
-    """Give the state of each parameter the values of a saved state as they are, on the device of the parameter."""
+def load_state(optimizer: Optimizer, saved: dict[str, Any]) -> None:
+    """Load a saved state, with the values of each parameter as they are; torch would give them the dtype of mu."""
+    saved = _with_frozen(optimizer, saved)
+    eager_methods.load_state_dict(optimizer, saved)
     numbers = [number for group in saved["param_groups"] for number in group["params"]]
     parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
     for number, parameter in zip(numbers, parameters, strict=True):
         values = saved["state"].get(number, {})
         optimizer.state[parameter].update({key: value.to(parameter.device, copy=True) for key, value in values.items()})
+
+
+def _with_frozen(optimizer: Optimizer, saved: dict[str, Any]) -> dict[str, Any]:
+    """The same with a number for every parameter of the rest. Earlier versions left out those that were frozen."""
+    rest, groups = optimizer.param_groups[-1], saved["param_groups"]
+    old = [number for group in groups if group.get("kind") == "rest" for number in group["params"]]
+    first = sum(len(group["params"]) for group in groups) - len(old)
+    free = [first + i for i, parameter in enumerate(rest["params"]) if parameter.requires_grad]
+    if rest["kind"] != "rest" or len(old) == len(rest["params"]) or len(old) != len(free):
+        return saved
+    natural, number = [group for group in groups if group["kind"] != "rest"], dict(zip(old, free, strict=True))
+    group = (groups[-1] if old else rest) | {"params": list(range(first, first + len(rest["params"])))}
+    state = {number.get(n, n): values for n, values in saved["state"].items()}
+    return saved | {"state": state, "param_groups": [*natural, group]}
 
 
 def parameter_groups(bnn: nn.Module, natural: Group, plain: Group, own: Mapping[str, Mapping[str, Any]]) -> list[Group]:
@@ -97,7 +114,8 @@ def parameter_groups(bnn: nn.Module, natural: Group, plain: Group, own: Mapping[
         groups.append(natural | dict(settings) | {"params": chosen})
     groups.insert(0, natural | {"params": [posterior.mu for posterior in left.values()]})
     bayesian = {id(p) for posterior in posteriors.values() for p in (posterior.mu, posterior.rho)}
-    groups.append(plain | {"params": [p for p in bnn.parameters() if id(p) not in bayesian and p.requires_grad]})
+    # Frozen ones too: they have no gradient now, and are trained when they are unfrozen.
+    groups.append(plain | {"params": [p for p in bnn.parameters() if id(p) not in bayesian]})
     return [group for group in groups if group["params"]]
 
 

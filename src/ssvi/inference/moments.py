@@ -19,14 +19,19 @@ from torch.optim import Optimizer
 from ssvi.nn.sharded import whole
 from ssvi.nn.sparse import SparsePosterior, realign
 
-SECOND_MOMENTS = frozenset({"exp_avg_sq", "max_exp_avg_sq", "square_avg", "acc_delta", "sum", "exp_inf"})
-"""What torch's optimisers call them: Adam, AdamW, NAdam and RAdam; AMSGrad; RMSprop and Adadelta; Adadelta; Adagrad;
-Adamax, where it is the largest recent |gradient|."""
+SECOND_MOMENTS = frozenset(
+    {"exp_avg_sq", "max_exp_avg_sq", "square_avg", "acc_delta", "sum", "exp_inf", "variance", "step_size", "h"}
+)
+"""What optimisers call them: Adam, AdamW, NAdam and RAdam; AMSGrad; RMSprop and Adadelta; Adadelta; Adagrad; Adamax, where
+it is the largest recent |gradient|; Adafactor; Rprop, where it is the length of a step; IVON, where it is the curvature."""
 
 
 @runtime_checkable
 class StartsFresh(Protocol):
-    """An optimiser that sets its state for a fresh weight itself."""
+    """An optimiser that sets what it trains of a fresh weight itself."""
+
+    def check_may_move(self) -> None:
+        """An error if the support must not change now. It is asked before anything changes."""
 
     def start_fresh(self, posterior: SparsePosterior, fresh: Tensor) -> None:
         """Give the weights at the places `fresh` (a mask) their state."""
@@ -46,13 +51,20 @@ class Follower:
 
 def followers(posterior: SparsePosterior, optimizers: Sequence[Optimizer], stays: Tensor) -> list[Follower]:
     """Everything that follows the weights of a layer in which the weights at the places `stays` (a mask) stay."""
+    for optimizer in optimizers:
+        if isinstance(optimizer, StartsFresh):
+            optimizer.check_may_move()
     gradients = [Follower(p.grad) for p in posterior.per_weight() if p.grad is not None]
-    stays = stays if stays.any() else ~stays
     moments = [
-        Follower(state[key], whole(state[key])[stays].double().mean().item() if key in SECOND_MOMENTS else 0.0)
+        Follower(state[key], mean_of_staying(state[key], stays).item() if key in SECOND_MOMENTS else 0.0)
         for state, key in moments_per_weight(posterior, optimizers)
     ]
     return gradients + moments
+
+
+def mean_of_staying(values: Tensor, stays: Tensor) -> Tensor:
+    """The mean over the places `stays` (a mask), or over all if none stays."""
+    return whole(values)[stays if stays.any() else ~stays].double().mean()
 
 
 def moments_per_weight(posterior: SparsePosterior, optimizers: Sequence[Optimizer]) -> list[tuple[dict[str, Any], str]]:

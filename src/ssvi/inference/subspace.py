@@ -23,7 +23,7 @@ from ssvi.inference.collector import ScoreCollector
 from ssvi.inference.moments import check_optimizers
 from ssvi.inference.optimizer_steps import OptimizerSteps, refuse_line_searches
 from ssvi.inference.removal import LayerRemoval, Observer
-from ssvi.inference.subspace_settings import check_amounts, check_counts
+from ssvi.inference.subspace_settings import check_amounts, check_counts, refuse_fresh_sigma
 from ssvi.inference.update import LayerPlan, Move, Update, plan_layer
 from ssvi.inference.update_times import UpdateTimes
 from ssvi.nn.layers import posteriors
@@ -56,7 +56,7 @@ class Subspace:
         candidates: for K > 1, how many absent positions keep their sums between those batches, as a multiple of k: 4 or 8
             give nearly the picks of all. None is all of them: exactly criterion 3, with d sums in each layer.
         fresh_sigma: "mean", the arithmetic mean of the sigma that stay in the layer; "mean_rho", the sigma of their mean
-            rho (what the authors' code does); or a number.
+            rho (what the authors' code does); or a number. With `IVON` only "mean": there it is the sigma of the mean h.
         until: after this many calls gamma does not change any more.
         grace: for so many updates after the one that added it, a weight is not removed. Where fewer than k weights may be
             removed, fewer move.
@@ -93,6 +93,7 @@ class Subspace:
         self._observe = observe
         self._collecting = Collecting(self.addition, mc_steps, candidates, micro_batches)
         self.optimizers = [optimizer] if isinstance(optimizer, Optimizer) else list(optimizer)
+        refuse_fresh_sigma(fresh_sigma, self.optimizers)
         self._sparse = {name: p for name, p in self._posteriors.items() if p.s < p.d}
         refuse_line_searches(self.optimizers)
         check_optimizers(self.optimizers, self._sparse)

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from torch.optim import Optimizer
+
 from ssvi.inference.argument_checks import check_number_or_schedule, check_real, check_whole
+from ssvi.inference.moments import StartsFresh
 
 
 def check_counts(
@@ -35,3 +40,11 @@ def check_amounts(rate: object, fresh_sigma: object) -> None:
     what = "'mean', 'mean_rho' or a positive number; at 0 sigma cannot learn"
     if isinstance(fresh_sigma, str) or not check_real("fresh_sigma", fresh_sigma, what) > 0:
         raise ValueError(f"fresh_sigma={fresh_sigma!r} must be {what}")
+
+
+def refuse_fresh_sigma(fresh_sigma: str | float, optimizers: Iterable[Optimizer]) -> None:
+    """With IVON a fresh weight has the sigma of the mean h, so any other is an error."""
+    if fresh_sigma != "mean" and any(isinstance(optimizer, StartsFresh) for optimizer in optimizers):
+        raise ValueError(
+            f"fresh_sigma={fresh_sigma!r} must be 'mean' with IVON: a fresh weight has the mean h of its layer"
+        )

@@ -17,9 +17,8 @@ from ssvi.inference import distributed
 from ssvi.inference.addition import AdditionScores
 from ssvi.inference.ages import LayerAges
 from ssvi.inference.averages import follow
-from ssvi.inference.moments import Follower, StartsFresh, followers
+from ssvi.inference.moments import Follower, StartsFresh, followers, mean_of_staying
 from ssvi.inference.removal import LayerRemoval, Removal
-from ssvi.nn.sharded import whole
 from ssvi.nn.sparse import SparsePosterior
 from ssvi.nn.spread import SparseSpread
 
@@ -120,7 +119,6 @@ def resolve_fresh_sigma(fresh_sigma: str | float, posterior: SparsePosterior, st
         return fresh_sigma
     if not isinstance(posterior, SparseSpread):
         return 0.0
-    stays = stays if stays.any() else ~stays
     if fresh_sigma == "mean_rho":
-        return posterior.sigma_of(whole(posterior.rho)[stays].mean()).item()
-    return whole(posterior.sigma)[stays].double().mean().item()
+        return posterior.sigma_of(mean_of_staying(posterior.rho, stays).to(posterior.rho.dtype)).item()
+    return mean_of_staying(posterior.sigma, stays).item()

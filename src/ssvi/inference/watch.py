@@ -1,5 +1,5 @@
-"""What a user is told while a network trains, each thing once: the first steps were too long, sigma is at a bound, q has
-become the prior, a NaN.
+"""What a user is told while a network trains, each thing once: the first steps were too long, sigma is at a bound or has no
+gradient, q has become the prior, a NaN.
 
 `ELBO` and `IVON` count their calls here, so a loop of the user's own is told too.
 """
@@ -45,11 +45,14 @@ class DivergenceWarning(TrainingWarning):
 
 @dataclass(frozen=True)
 class Remedies:
-    """What to do about steps that are too long, a sigma at its bound, and a collapse. It depends on who trains sigma."""
+    """What to do about steps that are too long, a sigma at its bound, a collapse, and a sigma that stays. It depends on who
+    trains sigma."""
 
     steps: str
     bound: str
     collapse: str
+    fixed: str | None = None
+    """None: rho needs no gradient."""
 
 
 BY_GRADIENTS = Remedies(
@@ -59,6 +62,7 @@ BY_GRADIENTS = Remedies(
         "Choose a prior_sigma that fits the size of trained weights; use more data for each weight (more examples, or a "
         "lower density); train by ssvi.IVON; or lower beta, which makes it a cold posterior and not the exact bound."
     ),
+    fixed="Where ssvi.IVON trained the network before, it has frozen rho: call bnn.requires_grad_(True).",
 )
 BY_IVON = Remedies(
     steps="Begin again with a longer warmup or a lower lr.",
@@ -112,11 +116,20 @@ class TrainingWatch:
         for (name, posterior), least, most in zip(self._posteriors.items(), *self._extremes, strict=True):
             if (bound := _bound(name, posterior, least, most)) is not None:
                 self._tell("bound", f"{bound} {self._remedies.bound}")
+        if self._remedies.fixed is not None and (fixed := self._fixed()) is not None:
+            self._tell("fixed", f"{fixed} {self._remedies.fixed}")
         if self._calls <= EVERY and (grown := self._grown()) is not None:
             self._tell("steps", f"{grown} {self._remedies.steps}")
         collapse = _collapsed(self._posteriors) if for_collapse else None
         if collapse is not None:
             self._tell("collapse", f"{collapse} {self._remedies.collapse}")
+
+    def _fixed(self) -> str | None:
+        """The first layer whose mu trains and whose sigma does not."""
+        for name, posterior in self._posteriors.items():
+            if posterior.mu.requires_grad and not posterior.rho.requires_grad:
+                return f"layer {name!r}: sigma stays as it is, because rho has requires_grad=False."
+        return None
 
     def _grown(self) -> str | None:
         """The layer whose mu has grown most, if that is too much; a layer that starts at 0 has no size to compare with."""

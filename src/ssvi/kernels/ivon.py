@@ -21,6 +21,10 @@ from torch import Tensor
 H_STEP = 2.0
 """Where the h by which a step divides starts at most: with more, steps would be too short where sigma starts small."""
 
+LEAST = 0.01
+"""The least h + delta, as a share of delta: at temperature 1 no sigma is above 10 prior_sigma (`MOST` of `ssvi.nn.spread`).
+The formulas keep h + delta positive, but many steps can take it down to where float32 has only a 0."""
+
 
 class Layer(NamedTuple):
     """What the update knows of one layer: tensors of its s live weights, two of a single number, and delta.
@@ -93,6 +97,7 @@ def _move(layer: Layer, rate: Rates, found: Evidence) -> None:
     if found.h_hat is not None:
         change = found.h_hat / found.samples - h
         h.add_((1 - rate.b2) * change + 0.5 * (1 - rate.b2) ** 2 * change**2 / (h + delta))
+        h.clamp_(min=(LEAST - 1) * delta)
     start = rate.b2**rate.t * layer.excess
     divisor = torch.maximum(h - start, h.clamp_max(H_STEP)) + delta
     direction = (g / (1 - rate.b1**rate.t) + delta * mu) / divisor

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ssvi.kernels.gpu import launch
 from ssvi.kernels.gpu.launch import Job
-from ssvi.kernels.ivon import H_STEP, Evidence, Layer, Rates
+from ssvi.kernels.ivon import H_STEP, LEAST, Evidence, Layer, Rates
 
 
 def supports(layers: Iterable[Layer]) -> bool:
@@ -58,7 +58,7 @@ def step(layers: Sequence[Layer], rates: Sequence[Rates], evidence: Sequence[Evi
 def _step_job(layer: Layer, rate: Rates, found: Evidence, lambda_: float) -> Job:
     tensors = (layer.h, layer.mu, layer.g, _input(found.gradient), found.h_hat, layer.rho)
     of_layer = (lambda_, layer.delta, layer.gain, 1 / found.samples)
-    of_step = (1 - rate.b1, 1 - rate.b2, 1 / (1 - rate.b1**rate.t), rate.b2**rate.t, H_STEP, rate.b1)
+    of_step = (1 - rate.b1, 1 - rate.b2, 1 / (1 - rate.b1**rate.t), rate.b2**rate.t, H_STEP, rate.b1, LEAST)
     return Job(tensors, (*of_layer, rate.lr, rate.clip_radius, *of_step), (layer.excess, layer.sigma_init))
 
 

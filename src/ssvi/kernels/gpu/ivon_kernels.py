@@ -41,10 +41,11 @@ def curvature(addresses, settings, COLUMNS: tl.constexpr, SETTINGS: tl.constexpr
 
 
 @triton.jit
-def _new_h(h, h_hat, b2_rest, delta):
-    """h + (1 - b2) (h_hat - h) + (1 - b2)^2 (h_hat - h)^2 / (2 (h + delta))."""
+def _new_h(h, h_hat, b2_rest, delta, least):
+    """h + (1 - b2) (h_hat - h) + (1 - b2)^2 (h_hat - h)^2 / (2 (h + delta)), at least (least - 1) delta. A NaN stays one."""
     change = h_hat - h
-    return h + (b2_rest * change + 0.5 * b2_rest * b2_rest * change * change / (h + delta))
+    h = h + (b2_rest * change + 0.5 * b2_rest * b2_rest * change * change / (h + delta))
+    return tl.where(h < (least - 1) * delta, (least - 1) * delta, h)
 
 
 @triton.jit
@@ -71,7 +72,7 @@ def step(addresses, settings, COLUMNS: tl.constexpr, SETTINGS: tl.constexpr, BLO
     g = tl.load(own + 11) * g + (tl.load(own + 6) * scale) * tl.load(_tensor(row, 4) + i, live)
     tl.store(_tensor(row, 3) + i, g, live)
     if tl.load(row + 5) != 0:
-        h = _new_h(h, tl.load(_tensor(row, 5) + i, live) * scale, tl.load(own + 7), delta)
+        h = _new_h(h, tl.load(_tensor(row, 5) + i, live) * scale, tl.load(own + 7), delta, tl.load(own + 12))
         tl.store(_tensor(row, 1) + i, h, live)
     start = tl.load(own + 9) * tl.load(_tensor(row, 7))
     tl.store(_tensor(row, 2) + i, mu - tl.load(own + 4) * _direction(mu, g, h, own, start, delta), live)

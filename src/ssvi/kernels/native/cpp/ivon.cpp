@@ -21,6 +21,7 @@ namespace {
 
 constexpr int64_t kBlock = 64;  // weights whose noise comes from 16 counters
 constexpr float kStep = 2.0f;   // H_STEP of ssvi/kernels/ivon.py
+constexpr float kLeast = 0.01f;  // LEAST of the same
 
 // Calls body(layer, its number, range of whole blocks) for the share of every thread in every layer.
 template <class Body>
@@ -74,7 +75,8 @@ inline vec at_least(vec bound, vec v) { return bound > v ? bound : v; }
 
 inline vec new_h(const IvonLayer& l, vec h, vec h_hat) {
     const vec change = h_hat * l.scale - h;
-    return h + (change * l.b2_rest + change * change * (0.5f * l.b2_rest * l.b2_rest) / (h + l.delta));
+    const vec next = h + (change * l.b2_rest + change * change * (0.5f * l.b2_rest * l.b2_rest) / (h + l.delta));
+    return at_least(vec{} + (kLeast - 1.0f) * l.delta, next);
 }
 
 inline vec direction(const IvonLayer& l, vec mu, vec g, vec h) {
