@@ -88,6 +88,17 @@ def test_gradients_of_no_theta_are_an_error_that_names_the_remedy():
     assert torch.equal(bnn[0].mu, before)
 
 
+@pytest.mark.parametrize("value", [torch.nan, torch.inf])
+def test_a_gradient_that_is_not_finite_is_an_error_that_changes_nothing(value):
+    bnn, optimizer = made()
+    with optimizer.sampled():
+        (value * nll(bnn)).backward()
+    with pytest.raises(FloatingPointError, match=r"optimizer.zero_grad\(\)"):
+        optimizer.step()
+    optimizer.zero_grad()
+    assert_as_if_nothing_had_been(bnn, optimizer)
+
+
 def test_a_step_at_the_mean_and_one_without_any_gradient_are_no_error():
     bnn, optimizer = made()
     optimizer.step()

@@ -31,7 +31,7 @@ from torch.optim import Optimizer
 from ssvi import kernels
 from ssvi.inference import eager_methods
 from ssvi.inference.argument_checks import check_number_or_schedule, check_whole
-from ssvi.inference.ivon_checks import check_numbers, refuse_scaler, refuse_sharded, trainable
+from ssvi.inference.ivon_checks import check_numbers, refuse_not_finite, refuse_scaler, refuse_sharded, trainable
 from ssvi.inference.ivon_draws import Draws
 from ssvi.inference.ivon_settings import load_state, parameter_groups, plain_step, positive_at, start_of_h
 from ssvi.inference.loss import check_train_size
@@ -165,13 +165,17 @@ class IVON(Optimizer):
 
     @torch.no_grad()
     def step(self, closure: Callable[[], float] | None = None) -> float | None:  # type: ignore[override]
-        """One step with the gradients of all thetas since the last step, which are used up by it."""
+        """One step with the gradients of all thetas since the last step, which are used up by it.
+
+        On the CPU a gradient that is not finite is an error, and nothing has changed then.
+        """
         refuse_scaler(self)
         loss = None
         if closure is not None:
             with torch.enable_grad(), self.sampled():
                 loss = closure()
         self._draws.refuse_none(self._posteriors)
+        refuse_not_finite(parameter.grad for group in self.param_groups for parameter in group["params"])
         self._natural_step()
         plain_step(self, max(1, self._draws.samples))
         self.zero_grad()

@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from torch import nn
+import torch
+from torch import Tensor, nn
 from torch.optim import Optimizer
 
 from ssvi.inference.argument_checks import check_real
@@ -66,6 +67,19 @@ def refuse_scaler(optimizer: Optimizer) -> None:
         raise ValueError(
             "IVON cannot step by a GradScaler, which knows nothing of its estimates of the curvature: use autocast with "
             "bfloat16, which needs no scaler"
+        )
+
+
+def refuse_not_finite(gradients: Iterable[Tensor | None]) -> None:
+    """Gradients with a NaN or an infinity are an error, before anything has changed.
+
+    Only on the CPU: elsewhere the look would wait for the device, and `TrainingWatch` tells of the parameters afterwards.
+    """
+    flat = [g.reshape(-1) for g in gradients if g is not None and g.is_cpu and g.layout is torch.strided]
+    if flat and not math.isfinite(torch.cat(flat).sum(dtype=torch.float64).item()):
+        raise FloatingPointError(
+            "IVON: a gradient is not finite, so the batch or its loss has a NaN or an infinity, or lr is too large. Nothing "
+            "has changed: look at the batch, or drop it by optimizer.zero_grad() and go on"
         )
 
 
