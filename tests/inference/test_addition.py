@@ -49,7 +49,9 @@ def test_addition_scores_are_the_dense_gradient(addition, mc_steps, dense_kernel
         assert update.moves[name].count == len(want - set(old.index.tolist()))
 
 
-@pytest.mark.parametrize("options", [{}, {"local": True}, {"generator": torch.Generator()}], ids=["draws", "local", "seed"])
+@pytest.mark.parametrize(
+    "options", [{}, {"local": True}, {"generator": torch.Generator()}], ids=["draws", "local", "seed"]
+)
 def test_criterion_2_pins_training_and_no_prediction(options):
     bnn = ssvi.to_bnn(net(), 0.2, sigma_init=0.1)
     optimizer = torch.optim.SGD(bnn.parameters(), lr=0.05)

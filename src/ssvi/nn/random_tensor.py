@@ -23,6 +23,13 @@ class Pin(NamedTuple):
 _NO_PIN = Pin(None, 0)
 
 
+class Identity:
+    """Tells a random tensor from its copies: it stays the same object in them."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Identity:
+        return self
+
+
 class RandomTensor(nn.Module, ABC):
     """A random tensor theta ~ q. `theta` is its value while it is pinned, and None while it is random.
 
@@ -36,15 +43,19 @@ class RandomTensor(nn.Module, ABC):
     """Whether q has a width. A point has none, so its theta is always its mean. Each final class sets it."""
     trains_at_mean: bool = False
     """Whether training runs at theta = mu, in all threads (addition criterion 2). Predictions are as random as ever."""
+    copy_of: Identity | None
+    """The identity of the tensor that this one was copied from."""
 
     def __init__(self, **at_rest: object) -> None:
         super().__init__()
         self._at_rest = at_rest
         self.__dict__.update(at_rest)
         self._pins: ByThread[Pin] = ByThread()
+        self.identity, self.copy_of = Identity(), None
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | self._at_rest | {"_pins": ByThread()}
+        own = {"_pins": ByThread(), "identity": Identity(), "copy_of": self.identity}
+        return self.__dict__ | self._at_rest | own
 
     @property
     def pinned(self) -> Tensor | None:
