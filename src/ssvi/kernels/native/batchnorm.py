@@ -14,6 +14,7 @@ from ssvi.kernels.native.library import Kept, Norm, Planes, available, library
 from ssvi.kernels.native.links import COEFFICIENTS
 from ssvi.kernels.native.operators import operator
 from ssvi.kernels.native.threads import threads_for
+from ssvi.kernels.observed import observed
 
 TERMS = 5
 """The fields of `Terms` of norm_gradient.h, a row of float32 for each channel."""
@@ -22,12 +23,9 @@ TERMS = 5
 def supports(norm: nn.BatchNorm2d, x: Tensor) -> bool:
     """Whether a fused operator can serve: float32 images on the CPU, in training, or in evaluation without gradients.
 
-    A norm with hooks, or with a forward pass of its own, must be called as a module: only then they run. Inside
-    `torch.func` torch itself serves.
+    A norm that is observed must be called as a module. Inside `torch.func` torch itself serves.
     """
-    own = norm._forward_hooks or norm._forward_pre_hooks or "forward" in vars(norm)
-    served = (by_batch(norm) or not torch.is_grad_enabled()) and not own
-    served = served and not transforms.active()
+    served = (by_batch(norm) or not torch.is_grad_enabled()) and not observed(norm) and not transforms.active()
     return served and available() and x.device.type == "cpu" and x.dtype == torch.float32 and x.dim() == 4
 
 
