@@ -10,6 +10,7 @@ from torch import nn
 import ssvi
 from ssvi import kernels
 from ssvi.kernels import native
+from ssvi.nn.conv_norm import conv_norm, conv_norm_pair
 from ssvi.nn.models import BasicBlock
 
 pytestmark = pytest.mark.skipif(not native.available(), reason=str(native.why_not()))
@@ -120,3 +121,27 @@ def test_an_output_that_a_hook_has_kept_does_not_change():
     norm.register_forward_hook(lambda _norm, _inputs, y: kept.append((y, y.clone())))
     kernels.batch_norm(norm, x, residual=torch.randn_like(x), relu=True)
     assert torch.equal(*kept[0])
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_a_norm_of_other_channels_is_refused_by_torch(training):
+    bnn = ssvi.to_bnn(nn.Conv2d(4, 16, 3), 0.1)
+    norm, x = nn.BatchNorm2d(4).train(training), torch.randn(2, 4, 6, 6)
+    with torch.no_grad(), ssvi.at_mean(bnn), pytest.raises(RuntimeError, match="should contain 16 elements not 4"):
+        conv_norm(bnn, norm, x)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_a_residual_in_half_precision_is_added(training):
+    torch.manual_seed(0)
+    bnn = ssvi.to_bnn(nn.ModuleList([nn.Conv2d(4, 8, 3, padding=1), nn.Conv2d(8, 8, 3, padding=1)]), 0.3)
+    first, second = nn.BatchNorm2d(8).train(training), nn.BatchNorm2d(8).train(training)
+    x, residual = torch.randn(2, 4, 6, 6), torch.randn(2, 8, 6, 6)
+
+    def run(residual: torch.Tensor) -> list[torch.Tensor]:
+        with torch.no_grad(), ssvi.at_mean(bnn):
+            pair = conv_norm_pair(bnn[0], first, bnn[1], second, x, residual=lambda: residual)
+            return [conv_norm(bnn[0], first, x, residual=residual), pair]
+
+    for half, full in zip(run(residual.half()), run(residual.half().float()), strict=True):
+        torch.testing.assert_close(half, full)

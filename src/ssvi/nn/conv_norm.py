@@ -34,7 +34,7 @@ def conv_norm(
             x = x.float()  # half precision, as autocast may give it
             layer, padded = Convolution.of(geometry), conv.padded(x)
             of_conv = (padded, theta, index, conv.bias, layer)
-            if not batchnorm.by_batch(norm) and batchnorm.supports(norm, x):
+            if not batchnorm.by_batch(norm) and batchnorm.supports(norm, x, layer.out):
                 return _folded(norm, of_conv, residual, relu)
             in_blocks = blocks.serves(geometry.block)  # their own kernel saves more than the sweep of the norm costs
             if not in_blocks and native.supports(norm, padded, layer):
