@@ -123,6 +123,20 @@ def test_second_derivatives_of_batch_norm(affine, relu):
         torch.testing.assert_close(got.double(), want, rtol=1e-3, atol=1e-4 * want.abs().max().item())
 
 
+def test_the_gradient_of_a_bias_alone_is_differentiated():
+    """All other parameters are frozen."""
+    bnn, x, results = network(), torch.randn(5, 2, 4, 4), []
+    for name, parameter in bnn.named_parameters():
+        parameter.requires_grad_(name in ("head.bias", "norm.bias"))
+    for kernel in ("native", "dense"):
+        with ssvi.kernels.use(kernel), ssvi.at_mean(bnn):
+            biases = [bnn.head.bias, bnn.norm.bias]
+            first = torch.autograd.grad(bnn(x).pow(3).sum(), biases, create_graph=True)
+            results.append([*first, *torch.autograd.grad(sum(g.square().sum() for g in first), biases)])
+    for got, want in zip(*results, strict=True):
+        torch.testing.assert_close(got, want, rtol=1e-3, atol=1e-4 * want.abs().max().item())
+
+
 def loss_of(bnn):
     buffers = dict(bnn.named_buffers())
 
