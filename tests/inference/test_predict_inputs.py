@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.optim.swa_utils import AveragedModel
 
 import ssvi
 
@@ -46,6 +47,14 @@ def test_a_last_number_is_an_input_where_the_network_has_a_place_for_it_and_else
         torch.testing.assert_close(ssvi.predict(bnn, x, other, 2), bnn(x, other, 2)["logits"].softmax(-1))
     with pytest.raises(TypeError, match="samples is given twice"):
         ssvi.predict(nn.Linear(6, 3), x, 4, samples=3)
+
+
+def test_a_last_number_is_the_samples_of_a_wrapped_network_too():
+    bnn, x, other = two_inputs()
+    for wrapped in (AveragedModel(bnn), nn.DataParallel(bnn), AveragedModel(nn.DataParallel(bnn))):
+        assert len(ssvi.predict_samples(wrapped, x, other, 2)) == 5  # scale = 2
+        assert len(ssvi.predict_samples(wrapped, x, other, 2, 3)) == 3
+    assert len(ssvi.predict_samples(AveragedModel(ssvi.to_bnn(nn.Linear(6, 3), 0.5)), x, 10)) == 10
 
 
 def test_batches_with_names_are_evaluated():
