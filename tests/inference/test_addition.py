@@ -2,6 +2,7 @@
 
 import copy
 import weakref
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -11,6 +12,7 @@ from updates import batch, dense_gradients, dense_gradients_at_mean, net, train_
 
 import ssvi
 from ssvi.kernels.geometry import Geometry
+from ssvi.nn.random_tensor import is_random
 from ssvi.structures.selection import top_k
 
 
@@ -45,6 +47,45 @@ def test_addition_scores_are_the_dense_gradient(addition, mc_steps, dense_kernel
         want = {*old.index[kept].tolist(), *score.argsort(descending=True, stable=True)[:k].tolist()}
         assert set(new.index.tolist()) == want
         assert update.moves[name].count == len(want - set(old.index.tolist()))
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"local": True}, {"generator": torch.Generator()}], ids=["draws", "local", "seed"]
+)
+def test_criterion_2_pins_training_and_no_prediction(options):
+    bnn = ssvi.to_bnn(net(), 0.2, sigma_init=0.1)
+    optimizer = torch.optim.SGD(bnn.parameters(), lr=0.05)
+    subspace = ssvi.Subspace(bnn, optimizer, every=4, rate=0.5, addition="mean")
+    x, _ = batch(0)
+    for i in range(8):
+        assert torch.equal(bnn(x), bnn(x)) == subspace.due
+        train_step(bnn, optimizer, i)
+        drawn = ssvi.predict_samples(bnn, x, samples=3, **options)
+        assert len(drawn) == 3
+        assert not torch.equal(drawn[0], drawn[1])
+        subspace.step()
+
+
+@pytest.mark.parametrize("evaluating", [False, True], ids=["train", "eval"])
+def test_criterion_2_reaches_the_thread_that_trains(evaluating):
+    """The network is made in one thread and trained in another, also in evaluation mode."""
+    bnn = ssvi.to_bnn(net(), 0.2, sigma_init=0.1).train(not evaluating)
+    optimizer = torch.optim.SGD(bnn.parameters(), lr=0.05)
+    subspace = ssvi.Subspace(bnn, optimizer, every=1, rate=0.5, addition="mean", until=3)
+    x, _ = batch(0)
+
+    def train() -> list[bool]:
+        at_mean = []
+        for i in range(5):
+            at_mean.append(torch.equal(bnn(x), bnn(x)))
+            train_step(bnn, optimizer, i)
+            subspace.step()
+        return at_mean
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(train).result() == [True, True, True, False, False]
+        assert pool.submit(is_random, bnn).result()
+    assert is_random(bnn)
 
 
 def test_a_tied_weight_is_scored_by_the_sum_of_its_gradients():

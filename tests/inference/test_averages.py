@@ -92,6 +92,36 @@ def test_an_average_that_does_not_follow_is_refused():
     assert subspace.step().count > 0
 
 
+def test_an_average_whose_support_lags_behind_is_refused_too():
+    """It is made between two searches and has the network's support between two searches only."""
+    bnn, optimizer, _ = fresh()
+    subspace = ssvi.Subspace(bnn, optimizer, every=1, rate=0.5)
+    with pytest.raises(RuntimeError, match=r"subspace\.follow\(averaged\)"):  # noqa: PT012 - in some step of the loop
+        for i in range(12):
+            train_step(bnn, optimizer, i)
+            subspace.step()
+            if i == 4:
+                averaged = AveragedModel(bnn)
+                averaged.update_parameters(bnn)
+    assert subspace.t == 10
+
+
+def test_an_average_of_a_copy_that_trains_by_itself_is_left_alone():
+    bnn, optimizer, subspace = fresh()
+    train_step(bnn, optimizer, 0)
+    subspace.step()
+    twin = copy.deepcopy(bnn)
+    for i in (1, 2):
+        train_step(bnn, optimizer, i)
+        subspace.step()
+    of_twin = AveragedModel(twin)
+    for i in range(24):
+        train_step(bnn, optimizer, i)
+        subspace.step()
+    assert subspace.t > 10
+    of_twin.update_parameters(twin)
+
+
 def test_copies_and_averages_of_other_networks_are_left_alone():
     bnn, optimizer, subspace = fresh()
     snapshot, plain = copy.deepcopy(bnn), AveragedModel(nn.Linear(2, 2))

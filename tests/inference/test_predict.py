@@ -4,6 +4,7 @@ import copy
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import nn
 
 import ssvi
@@ -68,6 +69,15 @@ def test_probabilities_are_averaged_and_not_logits():
     torch.testing.assert_close(mixture.each(x)[1], nets[1](x).softmax(-1))
     of_logits = (sum(net(x) for net in nets) / 3).softmax(-1)
     assert not torch.allclose(of_logits, want, atol=1e-3)
+
+
+def test_a_class_that_no_member_expects_has_a_finite_log_probability():
+    """Its probability is 0 in float32."""
+    mixture = Mixture([nn.Identity(), nn.Identity()])
+    logits = torch.tensor([[0.0, 300.0, 0.0]], requires_grad=True)
+    torch.testing.assert_close(mixture(logits), torch.tensor([[-300.0, 0.0, -300.0]]))
+    F.cross_entropy(mixture(logits), torch.tensor([0])).backward()
+    torch.testing.assert_close(logits.grad, torch.tensor([[-1.0, 1.0, 0.0]]))
 
 
 def test_a_mixture_of_nothing_is_refused():

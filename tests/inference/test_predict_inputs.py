@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import torch
 from torch import nn
+from torch.optim.swa_utils import AveragedModel
 from torch.utils.data import DataLoader, TensorDataset
 
 import ssvi
@@ -72,6 +73,14 @@ def test_a_network_may_take_a_list():
 def test_samples_must_be_a_whole_number(samples):
     with pytest.raises(TypeError, match=f"samples={samples!r} must be a whole number"):
         ssvi.predict(ssvi.to_bnn(nn.Linear(6, 3), 0.5), torch.randn(4, 6), samples=samples)
+
+
+def test_a_last_number_is_the_samples_of_a_wrapped_network_too():
+    bnn, x, other = two_inputs()
+    for wrapped in (AveragedModel(bnn), nn.DataParallel(bnn), AveragedModel(nn.DataParallel(bnn))):
+        assert len(ssvi.predict_samples(wrapped, x, other, 2)) == 5  # scale = 2
+        assert len(ssvi.predict_samples(wrapped, x, other, 2, 3)) == 3
+    assert len(ssvi.predict_samples(AveragedModel(ssvi.to_bnn(nn.Linear(6, 3), 0.5)), x, 10)) == 10
 
 
 def test_batches_with_names_are_evaluated():

@@ -143,6 +143,7 @@ def test_who_serves(monkeypatch):
     layers = layers_of(5, 6)
     monkeypatch.setattr(native_ivon, "supports", lambda layers: False)
     assert kernels.ivon_module(layers) is gpu_ivon
+    assert kernels.ivon_module([]) is ivon  # all layers are pinned at their means
     with kernels.use("dense"):
         assert kernels.ivon_module(layers) is ivon
     half = layers[0]._replace(mu=layers[0].mu.bfloat16())

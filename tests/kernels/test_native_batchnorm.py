@@ -85,6 +85,38 @@ def test_a_residual_is_broadcast(training: bool) -> None:
         torch.testing.assert_close(batch_norm(norm, x, residual=row), norm(x) + row)
 
 
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("wrong", ["channels", "bfloat16", "double", "weight"])
+def test_a_norm_that_does_not_fit_is_refused_by_torch(wrong: str, training: bool) -> None:
+    """The kernel would read past its tensors, or take them for float32."""
+    norm, x = norm_of(3 if wrong == "channels" else 6, "affine").train(training), torch.randn(4, 6, 5, 5)
+    if wrong == "weight":
+        norm.weight = nn.Parameter(torch.ones(3))
+    if wrong in ("bfloat16", "double"):
+        norm.to(getattr(torch, wrong))
+    with torch.no_grad():
+        assert not supports(norm, x)
+        with pytest.raises(RuntimeError, match=r"should contain 6|weight to have|mixed dtype|to have type"):
+            batch_norm(norm, x)
+
+
+@pytest.mark.parametrize("training", [True, False])
+def test_a_weight_that_is_one_number_in_memory_is_read_as_it_is(training: bool) -> None:
+    norm, x = norm_of(6, "affine").train(training), torch.randn(4, 6, 5, 5)
+    norm.weight = nn.Parameter(torch.tensor(2.0).expand(6))
+    with torch.no_grad():
+        torch.testing.assert_close(batch_norm(norm, x), norm(x))
+
+
+@pytest.mark.parametrize("training", [True, False])
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float64, torch.int64])
+def test_a_residual_of_another_dtype_is_added_as_torch_adds_in_place(dtype: torch.dtype, training: bool) -> None:
+    norm, x = norm_of(6, "affine").train(training), torch.randn(4, 6, 5, 5)
+    residual = (10 * torch.randn(4, 6, 5, 5)).to(dtype)
+    with torch.no_grad():
+        torch.testing.assert_close(batch_norm(norm, x, residual=residual), norm(x).add_(residual))
+
+
 def test_large_mean_loses_nothing() -> None:
     x = torch.randn(8, 3, 16, 16) + 1e4
     expected = nn.BatchNorm2d(3).double()(x.double())

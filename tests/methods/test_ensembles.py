@@ -8,7 +8,8 @@ import ssvi
 from ssvi.evaluation import FinishedRun, evaluate_run
 from ssvi.inference.predict import Mixture, draw_probabilities, networks, samples_of_each
 from ssvi.inference.thetas import member_seed
-from ssvi.methods import NAMES, about
+from ssvi.methods import NAMES, about, members
+from ssvi.methods.base import begin
 from ssvi.nn.layers import posteriors
 from ssvi.nn.theta_statistics import fitted
 from ssvi.training import model_file, recipe_files
@@ -58,6 +59,16 @@ def test_the_second_member_starts_anew_and_not_from_the_first(tmp_path):
     again, damaged = resume(tmp_path / "run")
     assert damaged == []
     assert all(torch.equal(value, again.net.state_dict()[name]) for name, value in state["net"].items())
+
+
+def test_after_the_last_member_nothing_begins(tmp_path, monkeypatch):
+    recipe = recipe_files.load("digits", "ensemble").replace(epochs=1, width=4, members=2)
+    run, begun = start(recipe, tmp_path / "run"), []
+    monkeypatch.setattr(members, "begin", lambda *args: (begun.append(run.progress.epoch), begin(*args))[1])
+    run.train()
+    assert begun == [0]
+    last = list(run.training.job.states.networks())[-1]
+    assert all(torch.equal(value, run.net.state_dict()[name]) for name, value in last.state_dict().items())
 
 
 def test_predictions_average_over_members_and_thetas_of_each():

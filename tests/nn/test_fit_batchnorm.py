@@ -121,6 +121,18 @@ def test_a_step_of_training_ends_their_use():
     assert {statistics.samples for statistics in fitted(bnn).values()} == {2}
 
 
+@pytest.mark.parametrize(
+    "use", [lambda bnn: ssvi.predict(bnn, X, 2), ssvi.mean, lambda bnn: ssvi.at_mean(bnn).__enter__()]
+)
+def test_the_warning_points_at_the_line_of_the_user(use):
+    bnn = fit()
+    with torch.no_grad():
+        bnn[0].mu.add_(1.0)
+    with pytest.warns(UserWarning, match="changed since") as warned:
+        use(bnn)
+    assert [warning.filename for warning in warned] == [__file__]
+
+
 def test_an_update_of_gamma_and_another_precision_end_their_use():
     moved = fit()
     posterior = moved[7].posterior

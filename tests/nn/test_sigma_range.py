@@ -1,9 +1,12 @@
 """sigma stays finite and positive: bounds of rho, with every optimiser of torch, in graphs and in functional calls."""
 
+import copy
+
 import pytest
 import torch
 import torch.nn.functional as F
 from torch import nn
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 
 import ssvi
 
@@ -114,6 +117,39 @@ def test_a_functional_call_changes_no_tensor_of_its_caller():
     assert (far["rho"] == 50.0).all()
     inside = torch.full((8,), 0.1, dtype=torch.float64, requires_grad=True)
     assert torch.autograd.gradcheck(lambda rho: _sigma(q, {"rho": rho}), (inside,))
+
+
+CHANGES = {
+    "prior": lambda q: setattr(q, "prior_sigma", 3.0),
+    "map": lambda q: setattr(q, "sigma_map", "softplus"),
+    "in place": lambda q: q.sigma_init.fill_(2.0),
+    "state": lambda q: q.load_state_dict(q.state_dict() | {"sigma_init": torch.tensor(2.0)}),
+    "dtype": lambda q: q.half(),
+}
+
+
+@pytest.mark.parametrize("change", CHANGES)
+def test_the_range_is_kept_until_something_changes(change):
+    q = posterior()
+    with torch.inference_mode():
+        q.sigma.sum()
+    before = q.rho_range
+    assert all(a is b for a, b in zip(before, q.rho_range, strict=True))
+    assert not any(end.is_inference() for end in before)
+    twin = copy.deepcopy(q)
+    CHANGES[change](q)
+    for end, old, new in zip(q.rho_range, before, q._find_rho_range(), strict=True):
+        assert end is not old
+        torch.testing.assert_close(end, new, rtol=0, atol=0)
+    twin.sigma_init = twin.sigma_init + 1.0
+    torch.testing.assert_close(twin.rho_range, twin._find_rho_range(), rtol=0, atol=0)
+
+
+def test_a_traced_range_is_not_kept():
+    q = posterior()
+    with FakeTensorMode(allow_non_fake_inputs=True):
+        assert isinstance(q.rho_range[0], FakeTensor)
+    assert not isinstance(q.rho_range[0], FakeTensor)
 
 
 def _sigma(q: nn.Module, parameters: dict[str, torch.Tensor]) -> torch.Tensor:

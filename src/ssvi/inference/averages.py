@@ -46,7 +46,7 @@ class Averages:
         return [follower[name] for follower in self._followers]
 
     def refuse_strays(self) -> None:
-        """An error if some AveragedModel has the support of this network, as its copies have, and follows none."""
+        """An error if some AveragedModel was copied from this network, or has its support, and does not follow it."""
         for average in gc.get_referrers(AveragedModel):
             if isinstance(average, AveragedModel) and _is_stray(average, list(self._of_net.values())):
                 raise RuntimeError(
@@ -68,6 +68,10 @@ def follow(average: SparsePosterior, posterior: SparsePosterior) -> None:
 def _is_stray(average: nn.Module, of_net: list[SparsePosterior]) -> bool:
     copies = list(posteriors(average).values()) if any(layers(average)) else []
     return len(copies) == len(of_net) and all(
-        not copy.follows and copy.shape == own.shape and torch.equal(copy.index.to(own.index.device), own.index)
+        not copy.follows and (copy.copy_of is own.identity or _same_support(copy, own))
         for copy, own in zip(copies, of_net, strict=True)
     )
+
+
+def _same_support(copy: SparsePosterior, own: SparsePosterior) -> bool:
+    return copy.shape == own.shape and torch.equal(copy.index.to(own.index.device), own.index)

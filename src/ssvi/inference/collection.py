@@ -40,22 +40,22 @@ class Collection:
 
     Args:
         collectors: one for each layer that will change.
-        pinned: the posteriors that have theta = mu in the meantime (criterion 2).
+        at_mean: the posteriors that are trained at theta = mu in the meantime (criterion 2).
     """
 
-    def __init__(self, collectors: Mapping[str, ScoreCollector], pinned: Iterable[SparsePosterior]) -> None:
-        self.collectors, self._pinned = collectors, list(pinned)
+    def __init__(self, collectors: Mapping[str, ScoreCollector], at_mean: Iterable[SparsePosterior]) -> None:
+        self.collectors, self._at_mean = collectors, list(at_mean)
         for collector in collectors.values():
             collector.posterior.listener = collector
-        for posterior in self._pinned:
-            posterior.pins_at_mean += 1
+        for posterior in self._at_mean:
+            posterior.trains_at_mean = True
 
     def stop(self) -> None:
         """Leave the network as it was before."""
         for collector in self.collectors.values():
             collector.posterior.listener = None
-        for posterior in self._pinned:
-            posterior.pins_at_mean -= 1
+        for posterior in self._at_mean:
+            posterior.trains_at_mean = False
 
     def end_batch(self) -> None:
         """All backward passes of a batch are done."""

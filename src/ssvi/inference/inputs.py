@@ -40,7 +40,14 @@ def without_samples(
 
 def _can_take(net: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> bool:
     try:
-        inspect.signature(net.forward).bind(*args, **kwargs)
+        _signature(net).bind(*args, **kwargs)
     except TypeError:
         return False
     return True
+
+
+def _signature(net: nn.Module) -> inspect.Signature:
+    """What `forward` takes. A wrapper such as AveragedModel takes anything, and hands it to its `module`."""
+    signature, inside = inspect.signature(net.forward), getattr(net, "module", None)
+    takes_anything = any(parameter.kind is parameter.VAR_POSITIONAL for parameter in signature.parameters.values())
+    return _signature(inside) if takes_anything and isinstance(inside, nn.Module) else signature

@@ -22,6 +22,18 @@ class LinkError(UserError, ValueError):
 
 def softmax(logits: Tensor) -> Tensor:
     """Logits (batch, classes) -> probabilities of the classes, computed in float32 or better."""
+    _check_classes(logits)
+    return _wide(logits).softmax(-1)
+
+
+def log_softmax(output: Any) -> Tensor:
+    """The logarithm of `softmax`, also where that is 0 in float32."""
+    logits = one_tensor(output)
+    _check_classes(logits)
+    return logits.log_softmax(-1)
+
+
+def _check_classes(logits: Tensor) -> None:
     shape = tuple(logits.shape)
     if logits.dim() < 2 or shape[-1] == 1:
         raise LinkError(
@@ -34,7 +46,6 @@ def softmax(logits: Tensor) -> Tensor:
             "classes, predict(..., link=lambda y: y.softmax(1)) for (batch, classes, height, width), "
             "predict(..., link=lambda y: y.softmax(-1)) for (batch, tokens, classes)"
         )
-    return _wide(logits).softmax(-1)
 
 
 def sigmoid(logits: Tensor) -> Tensor:

@@ -16,7 +16,6 @@ from torch import Tensor, nn
 from ssvi.inference.argument_checks import check_number_or_schedule, check_real, check_whole
 from ssvi.inference.optimizer_steps import LossSteps
 from ssvi.inference.watch import BY_GRADIENTS, TrainingWatch, not_finite
-from ssvi.nn.layers import kl
 from ssvi.nn.layers import kl as gaussian_kl
 from ssvi.nn.sharded import whole
 from ssvi.nn.spread import SparseSpread
@@ -92,7 +91,7 @@ class ELBO:
         *,
         train_size: int,
         beta: float | Schedule = 1.0,
-        kl: Callable[[nn.Module], Tensor] = kl,
+        kl: Callable[[nn.Module], Tensor] = gaussian_kl,
         micro_batches: int | None = None,
     ) -> None:
         _check_beta(beta)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import partial
 from typing import Any
@@ -12,7 +13,7 @@ from torch import Tensor, nn
 from ssvi.inference.argument_checks import check_whole
 from ssvi.inference.compiled import taking_turns
 from ssvi.inference.inputs import SAMPLES, as_tensor, without_samples
-from ssvi.inference.links import Link, linked, one_tensor
+from ssvi.inference.links import Link, linked, log_softmax, one_tensor
 from ssvi.inference.structures import Structure, average, stacked
 from ssvi.inference.thetas import Theta, drawn_thetas, member_seed, seeded_thetas
 from ssvi.likelihoods import Likelihood
@@ -130,7 +131,8 @@ class Mixture(nn.Module):
 
     def forward(self, *args: Any, **kwargs: Any) -> Tensor:
         """log p(y|x), (batch, classes): logits whose softmax is the average probability."""
-        return self.each(*args, **kwargs).mean(0).log()
+        log_probs = torch.stack([linked(member(*args, **kwargs), log_softmax) for member in self.members])
+        return log_probs.logsumexp(0) - math.log(len(self.members))
 
 
 def networks(net: nn.Module) -> Sequence[nn.Module]:

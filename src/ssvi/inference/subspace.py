@@ -166,8 +166,8 @@ class Subspace:
         if not self._times.listens:
             self._stop_collecting()
         elif self._collection is None:
-            pinned = self._posteriors.values() if self.addition.at_mean else ()
-            self._collection = Collection(self._collectors(self._current_rate()), pinned)
+            at_mean = self._posteriors.values() if self.addition.at_mean else ()
+            self._collection = Collection(self._collectors(self._current_rate()), at_mean)
 
     def _collectors(self, rate: float) -> dict[str, ScoreCollector]:
         """A collector for each layer in which the next update will move some weights."""

@@ -6,7 +6,8 @@ import warnings
 from typing import Any
 
 from ssvi.inference import distributed
-from ssvi.inference.watch import TrainingWarning, level_of_user
+from ssvi.inference.watch import TrainingWarning
+from ssvi.nn.warning_level import level_of_user
 
 PATIENCE = 32
 """Attempts in a row that may fail. A GradScaler halves its scale at each overflow: from 2^16 it is at 1 after 16."""

@@ -6,7 +6,6 @@ gradient, q has become the prior, a NaN.
 
 from __future__ import annotations
 
-import sys
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ from ssvi.math import gaussian
 from ssvi.nn.layers import layers, spread_posteriors
 from ssvi.nn.sharded import whole
 from ssvi.nn.spread import SparseSpread
+from ssvi.nn.warning_level import level_of_user
 
 EVERY = 100
 """Calls between two looks. A look waits for the device. The first looks come earlier: at call 1, 2, 4, ..., 64."""
@@ -207,11 +207,3 @@ def _collapsed(posteriors: dict[str, SparseSpread]) -> str | None:
         f"the posterior has collapsed to the prior: {near / weights:.0%} of the live weights have a sigma within {NEAR:.0%} "
         f"of prior_sigma, and the KL is {kl / weights:.2g} nats per weight. Such a network has learnt almost nothing."
     )
-
-
-def level_of_user() -> int:
-    """The level, for `warnings.warn` in the function that calls this one, of the first line outside of ssvi and torch."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("ssvi", "torch"):
-        level, frame = level + 1, frame.f_back
-    return level

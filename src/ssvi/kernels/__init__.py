@@ -128,7 +128,7 @@ def batch_norm(norm: nn.BatchNorm2d, x: Tensor, *, residual: Tensor | None = Non
 
 def ivon_module(layers: Sequence[ivon.Layer]) -> ModuleType:
     """Who makes the update of IVON for these layers: a module with the functions `draw`, `curvature` and `step`."""
-    if _choice == "dense":
+    if _choice == "dense" or not layers:
         return ivon
     if native_ivon.supports(layers):
         return native_ivon

@@ -20,6 +20,7 @@ from torch import Tensor, nn
 
 from ssvi.kernels import lean
 from ssvi.kernels.geometry import Geometry
+from ssvi.kernels.observed import observed
 
 VARIANCE_FLOOR = 1e-30
 """Below it the standard deviation is constant. At 99 % sparsity many outputs have no live weight, Var[y] = 0, and the
@@ -64,8 +65,9 @@ def draw(
 
 
 def batch_norm(norm: nn.BatchNorm2d, x: Tensor, *, residual: Tensor | None = None, relu: bool = False) -> Tensor:
-    """relu(norm(x) + residual) in torch's operators, in place where autograd lets it."""
-    y: Tensor = norm(x) if residual is None else norm(x).add_(residual)
+    """relu(norm(x) + residual) in torch's operators, in place where nobody else has seen norm(x)."""
+    y: Tensor = norm(x).clone() if observed(norm) else norm(x)
+    y = y if residual is None else y.add_(residual)
     return F.relu_(y) if relu else y
 
 

@@ -12,7 +12,7 @@ Between them lies what each process does by itself (the backward pass) and what 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -42,6 +42,18 @@ class Layer(NamedTuple):
     sigma_init: Tensor
     gain: float
     delta: float
+
+
+def check_sizes(h: Tensor, tensors: Iterable[Tensor | None]) -> None:
+    """Refuse tensors that have not one number for each live weight: a kernel would read past them."""
+    for tensor in tensors:
+        if tensor is not None and tensor.shape != h.shape:
+            raise ValueError(f"IVON: {tuple(tensor.shape)} numbers for {tuple(h.shape)} live weights of a layer")
+
+
+def as_read(gradient: Tensor) -> Tensor:
+    """A gradient as a kernel reads it. That of a sum, for example, is one number with strides of 0."""
+    return gradient.to(torch.float32).contiguous()
 
 
 class Rates(NamedTuple):

@@ -21,7 +21,7 @@ def member_epochs(settings: Members, epochs: int) -> int:
 
 
 def next_member(training: Training[Any], epoch: int, method: Method) -> None:
-    """Keep a member that is trained, and begin with the next as `method` begins a run, from a seed of its own.
+    """Keep a member that is trained, and begin with the next, if there is one, as `method` begins a run, from its own seed.
 
     Weights, support and noise of a member come from that seed. The order of the data is its own too: the shuffles of the
     epochs go on from one member to the next.
@@ -30,6 +30,7 @@ def next_member(training: Training[Any], epoch: int, method: Method) -> None:
     member, rest = divmod(epoch + 1, job.epochs)
     if rest == 0:
         job.states.keep(epoch, training.net)
+    if rest == 0 and member < job.settings.members:
         seed = job.seed + SEED_STRIDE * member
         torch.manual_seed(seed)
         training.begin_again(begin(method, job, next(training.net.parameters()).device))

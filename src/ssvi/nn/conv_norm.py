@@ -13,6 +13,7 @@ from ssvi.kernels.native import batchnorm, blocks
 from ssvi.kernels.native import conv_norm as native
 from ssvi.kernels.native import conv_norm_pair as pair
 from ssvi.kernels.native.ops import sparse_fixed_norm
+from ssvi.kernels.observed import observed
 from ssvi.nn.layers import Conv2d
 
 
@@ -33,7 +34,7 @@ def conv_norm(
             x = x.float()  # half precision, as autocast may give it
             layer, padded = Convolution.of(geometry), conv.padded(x)
             of_conv = (padded, theta, index, conv.bias, layer)
-            if not batchnorm.by_batch(norm) and batchnorm.supports(norm, x):
+            if not batchnorm.by_batch(norm) and batchnorm.supports(norm, x, layer.out):
                 return _folded(norm, of_conv, residual, relu)
             in_blocks = blocks.serves(geometry.block)  # their own kernel saves more than the sweep of the norm costs
             if not in_blocks and native.supports(norm, padded, layer):
@@ -75,11 +76,10 @@ def _convolved(conv: nn.Module, norm: nn.BatchNorm2d, x: Tensor) -> pair.Convolv
 
 
 def _pinned(conv: nn.Module) -> Tensor | None:
-    """The float32 theta of a convolution, if one is given, and no hook or listener needs the output of the layer itself."""
+    """The float32 theta of a convolution, if one is given, and nobody needs a call of the layer itself."""
     if type(conv) is not Conv2d:  # a subclass may compute something else than theta * x
         return None
-    observed = conv._forward_hooks or conv._forward_pre_hooks or conv.posterior.listener is not None
-    theta = None if observed else conv.posterior.theta
+    theta = None if observed(conv) or conv.posterior.listener is not None else conv.posterior.theta
     return theta if theta is not None and theta.dtype == torch.float32 else None
 
 

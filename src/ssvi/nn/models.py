@@ -9,6 +9,7 @@ from typing import Any
 
 from torch import Tensor, nn
 
+from ssvi.kernels.observed import observed
 from ssvi.nn.conv_norm import conv_norm, conv_norm_pair
 
 ImageSize = int | tuple[int, int]
@@ -61,11 +62,6 @@ def lenet(*, classes: int = 10, channels: int = 1, size: ImageSize = 28, width: 
     )
 
 
-def _observed(module: nn.Module) -> bool:
-    """Whether the call of a module, and not only of those inside it, is seen by hooks."""
-    return bool(module._forward_hooks or module._forward_pre_hooks or module._backward_hooks)
-
-
 class BasicBlock(nn.Module):
     """Two 3x3 convolutions and a shortcut (He et al. 2016)."""
 
@@ -87,7 +83,7 @@ class BasicBlock(nn.Module):
 
     def _shortcut(self, x: Tensor) -> Tensor:
         match list(self.shortcut):
-            case [conv, nn.BatchNorm2d() as norm] if not _observed(self.shortcut):
+            case [conv, nn.BatchNorm2d() as norm] if not observed(self.shortcut):
                 return conv_norm(conv, norm, x)
         return self.shortcut(x)
 
@@ -115,7 +111,7 @@ class ResNet(nn.Module):
     def forward(self, x: Tensor) -> Tensor:
         """Logits of the classes."""
         y = conv_norm(self.conv1, self.bn1, x, relu=True)
-        for stage in [self.stages] if _observed(self.stages) else self.stages:
+        for stage in [self.stages] if observed(self.stages) else self.stages:
             y = stage(y)  # a call of all stages at once would hold its input, the largest of them, until the last
         return self.linear(y.mean((2, 3)))
 

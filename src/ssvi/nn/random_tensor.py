@@ -23,6 +23,13 @@ class Pin(NamedTuple):
 _NO_PIN = Pin(None, 0)
 
 
+class Identity:
+    """Tells a random tensor from its copies: it stays the same object in them."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Identity:
+        return self
+
+
 class RandomTensor(nn.Module, ABC):
     """A random tensor theta ~ q. `theta` is its value while it is pinned, and None while it is random.
 
@@ -34,36 +41,53 @@ class RandomTensor(nn.Module, ABC):
 
     spreads: ClassVar[bool]
     """Whether q has a width. A point has none, so its theta is always its mean. Each final class sets it."""
+    trains_at_mean: bool = False
+    """Whether training runs at theta = mu, in all threads (addition criterion 2). Predictions are as random as ever."""
+    copy_of: Identity | None
+    """The identity of the tensor that this one was copied from."""
 
     def __init__(self, **at_rest: object) -> None:
         super().__init__()
         self._at_rest = at_rest
         self.__dict__.update(at_rest)
         self._pins: ByThread[Pin] = ByThread()
+        self.identity, self.copy_of = Identity(), None
 
     def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | self._at_rest | {"_pins": ByThread()}
+        own = {"_pins": ByThread(), "identity": Identity(), "copy_of": self.identity}
+        return self.__dict__ | self._at_rest | own
 
     @property
     def pinned(self) -> Tensor | None:
         """The value that theta is pinned at in this thread (`at_sample`), or None."""
-        return (self._pins.get() or _NO_PIN).value
+        return self._pin.value
 
     @pinned.setter
     def pinned(self, value: Tensor | None) -> None:
-        self._pin(Pin(value, self.pins_at_mean))
+        self._pin = self._pin._replace(value=value)
 
     @property
     def pins_at_mean(self) -> int:
-        """How many `at_mean` are open around this moment, in this thread: theta is its mean while there are any."""
-        return (self._pins.get() or _NO_PIN).at_mean
+        """How many reasons theta has to be its mean at this moment, in this thread: each open `at_mean`, and training where
+        that runs at the mean."""
+        return self._pin.at_mean + self._trains_now_at_mean
 
-    @pins_at_mean.setter
-    def pins_at_mean(self, count: int) -> None:
-        self._pin(Pin(self.pinned, count))
+    def pin_at_mean(self, count: int) -> None:
+        """Open so many `at_mean` in this thread, or close them: -1 is one less."""
+        self._pin = self._pin._replace(at_mean=self._pin.at_mean + count)
 
+    @property
+    def _pin(self) -> Pin:
+        return self._pins.get() or _NO_PIN
+
+    @_pin.setter
     def _pin(self, pin: Pin) -> None:
         self._pins.set(pin if pin.value is not None or pin.at_mean else None)
+
+    @property
+    def _trains_now_at_mean(self) -> bool:
+        # Some train in evaluation mode, and checkpointing computes without gradients first: a prediction does both.
+        return self.trains_at_mean and (self.training or torch.is_grad_enabled())
 
     @property
     @abstractmethod
@@ -77,10 +101,10 @@ class RandomTensor(nn.Module, ABC):
     @property
     def theta(self) -> Tensor | None:
         """The value that theta has now, or None where it is random."""
-        value, at_mean = self._pins.get() or _NO_PIN
+        value, at_mean = self._pin
         if value is not None:
             return value
-        return None if self.spreads and not at_mean else self.mean
+        return None if self.spreads and not at_mean and not self._trains_now_at_mean else self.mean
 
 
 def random_tensors(net: nn.Module) -> list[RandomTensor]:
@@ -103,12 +127,12 @@ def pinned_at_mean(bnn: nn.Module) -> Iterator[None]:
     """Inside, theta = mu: the network is deterministic. `ssvi.at_mean` is this, with BatchNorm's statistics for mu."""
     tensors = random_tensors(bnn)
     for tensor in tensors:
-        tensor.pins_at_mean += 1
+        tensor.pin_at_mean(1)
     try:
         yield
     finally:
         for tensor in tensors:
-            tensor.pins_at_mean -= 1
+            tensor.pin_at_mean(-1)
 
 
 @contextmanager

@@ -47,8 +47,10 @@ class SparsePosterior(RandomTensor, ABC):
     distribution: str = ""
     """What `print` and `summary` say of q on the live weights, where it is neither Gaussian nor a point."""
 
-    def __init__(self, shape: tuple[int, ...], index: Tensor, mu: Tensor, units: Units | None = None) -> None:
-        super().__init__(listener=None, follows=False)
+    def __init__(
+        self, shape: tuple[int, ...], index: Tensor, mu: Tensor, units: Units | None = None, **at_rest: object
+    ) -> None:
+        super().__init__(listener=None, follows=False, trains_at_mean=False, **at_rest)
         self.shape, self.units = shape, units or Single()
         self.register_buffer("index", index.to(torch.int32))
         self.mu = nn.Parameter(mu)

@@ -17,6 +17,7 @@ from torch.nn.modules.batchnorm import _BatchNorm
 
 from ssvi.nn.by_thread import ByThread
 from ssvi.nn.fingerprint import fingerprint
+from ssvi.nn.warning_level import level_of_user
 
 NAME = "per_theta"
 """The name of the statistics among the children of a BatchNorm layer, and in a state_dict."""
@@ -96,7 +97,7 @@ def fitted(net: nn.Module) -> Fitted:
     warnings.warn(
         "the weights have changed since fit_batchnorm(bnn, ...), so BatchNorm uses its running statistics: "
         "call fit_batchnorm again after training",
-        stacklevel=2,
+        stacklevel=level_of_user(),
     )
     return {}
 

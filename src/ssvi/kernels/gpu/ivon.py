@@ -10,7 +10,7 @@ from torch import Tensor
 
 from ssvi.kernels.gpu import launch
 from ssvi.kernels.gpu.launch import Job
-from ssvi.kernels.ivon import H_STEP, LEAST, Evidence, Layer, Rates
+from ssvi.kernels.ivon import H_STEP, LEAST, Evidence, Layer, Rates, as_read
 
 
 def supports(layers: Iterable[Layer]) -> bool:
@@ -39,7 +39,7 @@ def curvature(
     for layer, noise, gradient, total in zip(layers, noises, gradients, totals, strict=True):
         if (number := seen[id(total)]) == len(launches):
             launches.append([])
-        launches[number].append(Job((layer.h, noise, _input(gradient), total), (lambda_, layer.delta)))
+        launches[number].append(Job((layer.h, noise, as_read(gradient), total), (lambda_, layer.delta)))
         seen[id(total)] += 1
     for jobs in launches:
         launch.start("curvature", jobs)
@@ -56,12 +56,7 @@ def step(layers: Sequence[Layer], rates: Sequence[Rates], evidence: Sequence[Evi
 
 
 def _step_job(layer: Layer, rate: Rates, found: Evidence, lambda_: float) -> Job:
-    tensors = (layer.h, layer.mu, layer.g, _input(found.gradient), found.h_hat, layer.rho)
+    tensors = (layer.h, layer.mu, layer.g, as_read(found.gradient), found.h_hat, layer.rho)
     of_layer = (lambda_, layer.delta, layer.gain, 1 / found.samples)
     of_step = (1 - rate.b1, 1 - rate.b2, 1 / (1 - rate.b1**rate.t), rate.b2**rate.t, H_STEP, rate.b1, LEAST)
     return Job(tensors, (*of_layer, rate.lr, rate.clip_radius, *of_step), (layer.excess, layer.sigma_init))
-
-
-def _input(gradient: Tensor) -> Tensor:
-    """A gradient as the kernels read it. That of a sum, for example, is one number with strides of 0."""
-    return gradient.to(torch.float32).contiguous()

@@ -16,6 +16,8 @@ from typing import Any, NamedTuple
 import torch
 from torch import Tensor
 
+from ssvi.kernels.ivon import check_sizes
+
 BLOCK = 1024
 """Weights of one program."""
 
@@ -67,10 +69,8 @@ def _first(job: Job) -> Tensor:
 
 
 def _row(job: Job) -> list[int]:
-    """The number of live weights and all addresses. A kernel cannot see a size that does not fit, so it is refused here."""
-    shape = _first(job).shape
-    for tensor in job.tensors:
-        if tensor is not None and tensor.shape != shape:
-            raise ValueError(f"IVON: {tuple(tensor.shape)} numbers for {tuple(shape)} live weights of a layer")
+    """The number of live weights and all addresses."""
+    first = _first(job)
+    check_sizes(first, job.tensors)
     addresses = (0 if tensor is None else tensor.data_ptr() for tensor in (*job.tensors, *job.numbers))
-    return [shape.numel(), *addresses]
+    return [first.numel(), *addresses]

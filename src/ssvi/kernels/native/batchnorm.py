@@ -14,21 +14,31 @@ from ssvi.kernels.native.library import Kept, Norm, Planes, available, library
 from ssvi.kernels.native.links import COEFFICIENTS
 from ssvi.kernels.native.operators import operator
 from ssvi.kernels.native.threads import threads_for
+from ssvi.kernels.observed import observed
 
 TERMS = 5
 """The fields of `Terms` of norm_gradient.h, a row of float32 for each channel."""
 
 
-def supports(norm: nn.BatchNorm2d, x: Tensor) -> bool:
+def supports(norm: nn.BatchNorm2d, x: Tensor, channels: int | None = None) -> bool:
     """Whether a fused operator can serve: float32 images on the CPU, in training, or in evaluation without gradients.
 
-    A norm with hooks, or with a forward pass of its own, must be called as a module: only then they run. Inside
-    `torch.func` torch itself serves.
+    A norm that is observed must be called as a module. Inside `torch.func` torch itself serves. `channels` are those of
+    what the norm gets, where that is not x but a layer's output for x.
     """
-    own = norm._forward_hooks or norm._forward_pre_hooks or "forward" in vars(norm)
-    served = (by_batch(norm) or not torch.is_grad_enabled()) and not own
-    served = served and not transforms.active()
-    return served and available() and x.device.type == "cpu" and x.dtype == torch.float32 and x.dim() == 4
+    served = (by_batch(norm) or not torch.is_grad_enabled()) and not observed(norm) and not transforms.active()
+    served = served and available() and x.device.type == "cpu" and x.dtype == torch.float32 and x.dim() == 4
+    return served and _fits(norm, x.shape[1] if channels is None else channels)
+
+
+def _fits(norm: nn.BatchNorm2d, channels: int) -> bool:
+    """Whether the kernels can read each tensor of the norm: a float32 for every channel. Others are left to torch."""
+    tensors = (norm.weight, norm.bias, norm.running_mean, norm.running_var)
+    return all(t is None or (t.shape == (channels,) and _plain(t)) for t in tensors)
+
+
+def _plain(tensor: Tensor) -> bool:
+    return tensor.is_cpu and tensor.dtype == torch.float32 and tensor.is_contiguous()
 
 
 def by_batch(norm: nn.BatchNorm2d) -> bool:
@@ -38,7 +48,8 @@ def by_batch(norm: nn.BatchNorm2d) -> bool:
 
 def batch_norm(norm: nn.BatchNorm2d, x: Tensor, *, residual: Tensor | None = None, relu: bool = False) -> Tensor:
     """relu(norm(x) + residual) where `supports(norm, x)`, with everything that `norm` does to its running statistics."""
-    residual = None if residual is None else residual.expand_as(x)  # as torch adds it; the kernels read all of it
+    # As torch adds it in place; the kernels read all of it.
+    residual = None if residual is None else residual.to(x.dtype).expand_as(x)
     if not by_batch(norm):
         assert norm.running_mean is not None
         assert norm.running_var is not None

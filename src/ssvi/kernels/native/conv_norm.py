@@ -28,7 +28,8 @@ def supports(norm: nn.BatchNorm2d, x: Tensor, layer: Convolution, shape: Sequenc
     `shape` is that of the input, where it is not x but one of its kind.
     """
     rows, columns = layer.out_shape(shape or x.shape)[2:] if x.dim() == 4 else (0, 0)
-    return batchnorm.supports(norm, x) and batchnorm.by_batch(norm) and rows > 0 and columns > 0 and rows * columns > 1
+    served = batchnorm.by_batch(norm) and batchnorm.supports(norm, x, layer.out)
+    return served and rows > 0 and columns > 0 and rows * columns > 1
 
 
 def half_precision() -> bool:
@@ -41,7 +42,7 @@ def conv_norm(
     residual: Tensor | None = None, relu: bool = False,
 ) -> Tensor:  # fmt: skip
     """relu(norm(theta * x + bias) + residual), with everything that `norm` does to its running statistics."""
-    added = None if residual is None else residual.expand(layer.out_shape(x.shape))
+    added = None if residual is None else residual.to(x.dtype).expand(layer.out_shape(x.shape))
     of_norm = (norm.weight, norm.bias, norm.eps, relu)
     z, y, mean, var, own, _ = sparse_norm(
         x, theta, index, bias, layer, added, *of_norm, half_precision(), *links.in_place_of(x)

@@ -48,7 +48,7 @@ def conv_norm_pair(x: Tensor, first: Convolved, second: Convolved, *, residual: 
     """relu(norm2(theta2 * relu(norm1(theta1 * x))) + residual), with everything that norms do to their statistics."""
     shape = second.layer.out_shape(first.layer.out_shape(x.shape))
     identity = residual is x and x.shape == shape and first.layer.stride_h == first.layer.stride_w == 1
-    added = None if residual is None or identity else residual.expand(shape)
+    added = None if residual is None or identity else residual.to(x.dtype).expand(shape)
     half = conv_norm.half_precision()
     z, y1, mean1, var1, _, y2, mean2, var2, own, _ = sparse_norm_pair(
         x, *first.arguments(), *second.arguments(), added, identity, relu, half, *links.in_place_of(x)

@@ -9,7 +9,7 @@ from ctypes import c_int64
 import torch
 from torch import Tensor, nn
 
-from ssvi.kernels.ivon import Evidence, Layer, Rates
+from ssvi.kernels.ivon import Evidence, Layer, Rates, as_read, check_sizes
 from ssvi.kernels.native.library import available, library
 from ssvi.kernels.native.ops import seed
 from ssvi.kernels.native.threads import threads_for
@@ -51,7 +51,7 @@ def curvature(
     totals: Sequence[Tensor],
 ) -> None:  # fmt: skip
     """Add gradient eps / sigma to the total of every layer. One layer may occur several times."""
-    gradients = [_input(gradient) for gradient in gradients]
+    gradients = [as_read(gradient) for gradient in gradients]
     jobs = zip(layers, noises, gradients, totals, strict=True)
     entries = [_entry(layer, lambda_, noise=n, gradient=gradient, h_hat=total) for layer, n, gradient, total in jobs]
     library().ssvi_ivon_curvature(*_array(entries), _threads(entries))
@@ -59,7 +59,7 @@ def curvature(
 
 def step(layers: Sequence[Layer], rates: Sequence[Rates], evidence: Sequence[Evidence], lambda_: float) -> None:
     """g, h, mu and rho of every layer, in place."""
-    evidence = [found._replace(gradient=_input(found.gradient)) for found in evidence]
+    evidence = [found._replace(gradient=as_read(found.gradient)) for found in evidence]
     entries = []
     for layer, rate, found in zip(layers, rates, evidence, strict=True):
         entry = _entry(layer, lambda_, gradient=found.gradient, h_hat=found.h_hat)
@@ -72,19 +72,12 @@ def step(layers: Sequence[Layer], rates: Sequence[Rates], evidence: Sequence[Evi
         torch.autograd.graph.increment_version([tensor for tensor in layer[:5] if tensor is not None])
 
 
-def _input(gradient: Tensor) -> Tensor:
-    """A gradient as the kernel reads it. That of a sum, for example, is one number with strides of 0."""
-    return gradient.to(torch.float32).contiguous()
-
-
 def _entry(
     layer: Layer, lambda_: float, *, noise: Tensor | None = None, gradient: Tensor | None = None,
     h_hat: Tensor | None = None,
 ) -> IvonLayer:  # fmt: skip
     mu, g, h, excess, rho, sigma_init, gain, delta = layer
-    for tensor in (mu, g, rho, noise, gradient, h_hat):
-        if tensor is not None and tensor.shape != h.shape:
-            raise ValueError(f"IVON: {tuple(tensor.shape)} numbers for {tuple(h.shape)} live weights of a layer")
+    check_sizes(h, (mu, g, rho, noise, gradient, h_hat))
     tensors = (mu, g, h, rho, noise, h_hat, gradient, excess, sigma_init)
     return IvonLayer(h.numel(), *(None if t is None else t.data_ptr() for t in tensors), lambda_, delta, gain)
 

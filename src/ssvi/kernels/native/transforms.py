@@ -114,8 +114,8 @@ def _gradients(
     """
     views = [None if value is None else value.view_as(value) for value in inputs]
     needed = [view for view in views if view is not None and view.requires_grad]
-    if not needed:  # a bias alone is trained
-        return (None,) * len(inputs)
+    if not needed:  # that of the bias alone is asked for, which needs none of these
+        return (None,) * len(views)
     gradients = iter(torch.autograd.grad(function(*views), needed, grad_y, create_graph=True))
     return tuple(next(gradients) if view is not None and view.requires_grad else None for view in views)
 
