@@ -90,13 +90,17 @@ class TrainingWatch:
         self._extremes = _extremes(self._posteriors)
         self._sizes = _sizes(self._posteriors)
         self._may_collapse = has_gaussian_prior and bool(self._posteriors) and _collapsed(self._posteriors) is None
-        self._calls = 0
+        self._calls, self._trains = 0, True
         self._told: set[str] = set()
 
-    @torch.no_grad()
     def step(self) -> None:
         """Count a call. The extremes of rho are noted at every call, without waiting for the device; a look compares them
         with the bounds."""
+        self._trains = torch.is_grad_enabled()
+        with torch.no_grad():
+            self._count()
+
+    def _count(self) -> None:
         self._calls += 1
         least, most = _extremes(self._posteriors)
         if least:  # a network of gates alone has none
@@ -116,7 +120,7 @@ class TrainingWatch:
         for (name, posterior), least, most in zip(self._posteriors.items(), *self._extremes, strict=True):
             if (bound := _bound(name, posterior, least, most)) is not None:
                 self._tell("bound", f"{bound} {self._remedies.bound}")
-        if self._remedies.fixed is not None and (fixed := self._fixed()) is not None:
+        if self._trains and self._remedies.fixed is not None and (fixed := self._fixed()) is not None:
             self._tell("fixed", f"{fixed} {self._remedies.fixed}")
         if self._calls <= EVERY and (grown := self._grown()) is not None:
             self._tell("steps", f"{grown} {self._remedies.steps}")
