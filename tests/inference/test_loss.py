@@ -76,5 +76,5 @@ def test_the_bound_is_refused_where_ivon_adds_the_kl_itself():
     assert elbo.step == 0
     with optimizer.sampled(), torch.no_grad():
         assert elbo(torch.tensor(1.0)) > 1.0  # a report of the bound
-    with ssvi.at_sample(bnn):
+    with ssvi.at_sample(bnn), pytest.warns(ssvi.TrainingWarning, match="sigma stays"):
         assert elbo(bnn(torch.randn(5, 4)).square().mean()).requires_grad
