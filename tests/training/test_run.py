@@ -295,10 +295,11 @@ def test_a_loss_that_is_not_finite_stops_the_run(tmp_path):
     assert resume(tmp_path / "run")[0].folder.checkpoints()
 
 
-def test_a_divergence_of_a_run_is_an_error_and_no_warning_beside_it(tmp_path, monkeypatch):
-    """The first step makes mu NaN, and the watch looks after it; a warning would be an error of another kind here."""
+@pytest.mark.parametrize(("gradient", "message"), [(torch.nan, "gradient is not finite"), (3e38, "loss=nan")])
+def test_a_divergence_of_a_run_is_an_error_and_no_warning_beside_it(tmp_path, gradient, message):
+    """A step that makes mu NaN is looked at by the watch; a warning would be an error of another kind here."""
     run = start(SMALL, tmp_path / "run")
-    handle = run.net[4].mu.register_hook(lambda gradient: gradient * torch.nan)
-    with pytest.raises(TrainingError, match=r"loss=nan"):
+    handle = run.net[4].mu.register_hook(lambda g: torch.full_like(g, gradient))
+    with pytest.raises(TrainingError, match=message):
         run.train()
     handle.remove()
