@@ -119,7 +119,7 @@ def test_an_hour_of_cifar10():
     metrics = json.loads(card.read_text())["metrics"]
     said = [metrics[name]["value"] for name in ("accuracy", "nll", "ece")]
     assert "| {:.1%}, NLL {:.3f}, ECE {:.3f} |".format(*said).replace("%", " %") in claims(README)
-    rigl = row(RESULTS, "| RigL, density 0.05, width 64 |", "## cifar10-hour: equal time")
+    rigl = row(RESULTS, "| RigL, density 0.05, width 64 |", "## cifar10-hour-26-epochs: equal time")
     assert "| RigL **{:.1f} %**, **{:.3f}**, {:.3f};".format(*rigl) in claims(README)
 
 
