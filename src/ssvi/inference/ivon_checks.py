@@ -78,8 +78,8 @@ def refuse_not_finite(gradients: Iterable[Tensor | None]) -> None:
     flat = [g.reshape(-1) for g in gradients if g is not None and g.is_cpu and g.layout is torch.strided]
     if flat and not math.isfinite(torch.cat(flat).sum(dtype=torch.float64).item()):
         raise FloatingPointError(
-            "IVON: a gradient is not finite, so the batch or its loss has a NaN or an infinity, or lr is too large. Nothing "
-            "has changed: look at the batch, or drop it by optimizer.zero_grad() and go on"
+            "IVON: a gradient is not finite, so the batch or its loss has a NaN or an infinity, or earlier steps were too "
+            "long. Nothing has changed: look at the batch, lower lr, or drop the batch by optimizer.zero_grad() and go on"
         )
 
 
