@@ -1,7 +1,8 @@
 """Where the time of a training step at one theta goes, part by part.
 
-The native kernels are timed at the border of the library, torch's operators by its profiler, and the optimiser and the
-updates of gamma as a whole. What is left of the step is Python, autograd and whatever has no name: so the parts add up.
+The native kernels are timed at the border of the library, and time their packing themselves; torch's operators are timed
+by its profiler, the optimiser and the updates of gamma as a whole. What is left of the step is Python, autograd and
+whatever has no name: so the parts add up.
 """
 
 from __future__ import annotations
@@ -32,6 +33,10 @@ _NATIVE = {  # the first name that occurs in that of a function
     "batchnorm": "BatchNorm, ReLU and sums, forward",
     "backward": "sparse layers, backward",
     "forward": "sparse layers, forward",
+}
+_PACKING = {
+    "sparse layers, backward": "packing of dl/dy, backward",
+    "sparse layers, forward": "packing of x, forward",
 }
 _TORCH = {
     "conv": "loss and dense layers by torch",
@@ -137,15 +142,21 @@ def timed_library() -> Iterator[dict[str, float]]:
         def call(*arguments: Any) -> Any:
             start = time.perf_counter()
             result = function(*arguments)
-            parts[part] += time.perf_counter() - start
+            taken = time.perf_counter() - start
+            packing = 1e-9 * compiled.ssvi_packing_time(True)
+            parts[part] += taken - packing
+            if packing:
+                parts[_PACKING[part]] += packing
             return result
 
         return call
 
     try:
+        compiled.ssvi_packing_time(True)
         for name, function in plain.items():
             setattr(compiled, name, timed(name, function))
         yield parts
     finally:
+        compiled.ssvi_packing_time(False)
         for name, function in plain.items():
             setattr(compiled, name, function)

@@ -69,7 +69,7 @@ void Backward::run(Gradients grad, int64_t buffers, int64_t threads) const {
         const Gradients mine{grad.mu + own, grad.sigma2 + own};
         for (int64_t task = tasks.begin; task < tasks.end; task++) {
             const int64_t group = task / view.bands, band = task % view.bands;
-            pack<Variance>({g, h}, group, band, team.share(view.planes));
+            packing([&] { pack<Variance>({g, h}, group, band, team.share(view.planes)); });
             wait();
             const Range units = team.share(ceil_div(shape.in_channels, at_once()));
             const int64_t top = band * view.band, rows = view.band_rows(band);

@@ -4,6 +4,7 @@
 #include "input_gradient.h"
 #include "links.h"
 #include "norm_gradient.h"
+#include "packing.h"
 #include "sparse.h"
 
 namespace ssvi {

@@ -1,5 +1,6 @@
 // dl/dx and dl/dtheta for a support of blocks of outputs. Slabs, patterns and threads are those of backward.cpp.
 #include "blocks.h"
+#include "packing.h"
 #include "sparse.h"
 
 using namespace ssvi;
@@ -96,7 +97,7 @@ void BlockBackward::run(float* grad, int64_t buffers, int64_t threads) const {
         float* mine = grad + (buffers > 1 ? omp_get_thread_num() * pattern.count : 0);
         for (int64_t task = tasks.begin; task < tasks.end; task++) {
             const int64_t group = task / view.bands, band = task % view.bands;
-            pack(g, group, band, team.share(view.planes));
+            packing([&] { pack(g, group, band, team.share(view.planes)); });
             wait();
             const Range units = team.share(ceil_div(view.channels, at_once()));
             const int64_t top = band * view.band, rows = view.band_rows(band);

@@ -135,7 +135,7 @@ void Forward::run(int64_t threads) const {
         if (slab != common) std::memset(slab, 0, view.slab * sizeof(float));
         for (int64_t task = tasks.begin; task < tasks.end; task++) {
             const int64_t group = task / view.bands, band = task % view.bands;
-            input.pack(view, slab, group, band, team.share(view.planes));
+            packing([&] { input.pack(view, slab, group, band, team.share(view.planes)); });
             wait();
             const Range units = team.share(ceil_div(view.channels, at_once));
             const int64_t top = band * view.band, rows = view.band_rows(band);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "links.h"
+#include "packing.h"
 #include "sparse.h"
 
 namespace ssvi {
