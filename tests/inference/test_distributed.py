@@ -157,6 +157,10 @@ def wait_for(happened, process: subprocess.Popen) -> None:
             id="ivon at a tiny temperature",
         ),
         pytest.param(
+            ["--method", "ssvi", "--temperature", "1e-12", "--h0", "1", "--lr", "0.02", "--micro-batches", "2"],
+            id="ivon in parts of a batch",
+        ),
+        pytest.param(
             ["--method", "deterministic", "--model", "lenet", "--width", "4", "--sync-batchnorm"],
             id="BatchNorm over both processes",  # test_sync_batchnorm.py has its numbers
             marks=pytest.mark.slow,

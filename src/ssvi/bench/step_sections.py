@@ -13,9 +13,10 @@ def profile_section(rows: Sequence[ProfileRow]) -> str:
         return ""
     text = f"""
 By `ssvi bench --profile`. Native kernels are timed where Python calls them, torch's operators by its profiler, the optimiser
-(draw of theta included) and 1/100 of an update of gamma as a whole; the rest is Python and autograd. Packing, the copy of x or
-dl/dy that the inner loops read, is timed inside the kernels of the sparse layers, and holds what is fused into it: a BatchNorm
-and ReLU of the layer before, or the gradient of a BatchNorm behind. Profiling makes the steps longer, mostly the rest.
+(draw of theta included) and 1/100 of an update of gamma as a whole; the rest is Python and autograd. Packing, the copy of
+x or dl/dy that the inner loops read, is timed inside the kernels of the sparse layers, and holds what is fused into it: the
+BatchNorm and ReLU of the layer before, or the gradient of a BatchNorm behind. Profiling makes the steps longer, mostly the
+rest.
 
 | part | {" | ".join(row.what for row in rows)} |
 {"|---" * (1 + len(rows))}|

@@ -22,7 +22,7 @@ GROUPS: dict[str, tuple[str, ...]] = {
     "Network": ("model", "width", "pretrained", "warm_start", "warm_lr", "sparsity"),
     "Posterior": ("samples", "batchnorm_batches"),
     "Updates of gamma": (),
-    "Optimiser": ("epochs", "batch_size", "lr", "per_epoch", "clip"),
+    "Optimiser": ("epochs", "batch_size", "micro_batches", "lr", "per_epoch", "clip"),
     "Run": ("method", "seed", "device", "precision", "threads", "sync_batchnorm", "checkpoint_steps"),
 }  # fmt: skip
 """The groups, and the settings of each that all methods have. Those of methods say it in `Settings.GROUP`. What is in none

@@ -136,7 +136,7 @@ def bound(job: Job[Bound], net: nn.Module, kl: Callable[[nn.Module], Tensor] = g
     # with per_epoch the first epoch has the beta of its end and not 0, as in the authors' code
     ahead = unit if job.per_epoch else 0
     beta_of_unit: schedules.Schedule = lambda step: beta(step // unit * unit + ahead)  # noqa: E731
-    return ELBO(net, train_size=job.train_size, beta=beta_of_unit, kl=kl, micro_batches=1)
+    return ELBO(net, train_size=job.train_size, beta=beta_of_unit, kl=kl, micro_batches=job.micro_batches)
 
 
 # ---- optimisers ------------------------------------------------------------------------------------------------------
@@ -194,7 +194,7 @@ def update_gamma(
     subspace = Subspace(
         net, optimizer, every=settings.every, rate=schedules.cosine(settings.rate, steps=until // settings.every),
         mc_steps=settings.mc_steps, candidates=settings.candidates or None, grace=settings.grace, until=until,
-        micro_batches=1, observe=observe if record_iou else None, **criteria,
+        micro_batches=job.micro_batches, observe=observe if record_iou else None, **criteria,
     )  # fmt: skip
 
     needed = 0 if criteria["addition"] == "random" else settings.mc_steps  # chance looks at no gradient

@@ -52,6 +52,8 @@ class Job(Generic[S_co]):
     inputs: Callable[[], Iterator[Tensor]]
     """Goes once through the training images, augmented as in training."""
     states: States
+    micro_batches: int = 1
+    """Backward passes in a step: the parts of its batch."""
     nll: Callable[[Tensor, Tensor], Tensor] = F.cross_entropy
     """(output, y) -> mean negative log-likelihood of a batch."""
 

@@ -44,6 +44,8 @@ def try_first_step(run: Run) -> None:
     Random numbers are drawn, so the run that counts must set the seeds after this.
     """
     x, y = next(iter(run.batches))
+    if run.recipe.micro_batches > len(x):
+        raise RecipeError(f"micro_batches={run.recipe.micro_batches} must be at most {len(x)}, the examples of a batch")
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the run that counts gives the same ones

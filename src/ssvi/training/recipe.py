@@ -95,6 +95,11 @@ class Recipe:
     method: str = setting("ssvi", f"{', '.join(methods.NAMES)}, or a module of your own")
     epochs: int = setting(80, "passes over the training set; 0: as many as make 4,000 steps, but at least 20", whole(0))
     batch_size: int = setting(64, "examples per step", whole(1))
+    micro_batches: int = setting(
+        1,
+        "parts of a batch that pass one after the other, for less memory; natural gradients: each has its own theta",
+        whole(1),
+    )
     lr: float = setting(methods.about("ssvi").lr, "learning rate, if not that of the method", POSITIVE)
     per_epoch: bool = setting(False, "change the learning rate and beta once per epoch and not every step")
     clip: float = setting(

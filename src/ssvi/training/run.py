@@ -132,14 +132,7 @@ class Run:
         training = self.training
         # a step on phi, by a gradient of the loss (Eq. 3)
         training.optimizer.zero_grad()
-        with training.sampling():
-            with self.precision():
-                output = self.forward(x)
-            nll = training.job.nll(output, y)
-            loss = training.loss(nll)
-            if not torch.isfinite(loss):
-                raise TrainingError(f"loss={loss.item()} at step {self.progress.step}: lower lr or sigma_init")
-            loss.backward()
+        loss, nll = self._gradients(x, y)
         if self.recipe.clip:
             nn.utils.clip_grad_norm_(training.clipped, self.recipe.clip)
         if not training.after_step.replaces_step():
@@ -150,6 +143,23 @@ class Run:
         self.progress.count(loss, nll, work)
         if work.iou is not None:
             self.iou_lines.append(iou_line(work.iou, self.progress.epoch, self.progress.step))
+
+    def _gradients(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """Backward passes of the parts of a batch, one after the other; the mean loss and NLL of the batch."""
+        training, parts = self.training, self.recipe.micro_batches
+        losses = torch.zeros(2, device=x.device)
+        for x_part, y_part in zip(x.tensor_split(parts), y.tensor_split(parts), strict=True):
+            share = len(x_part) / len(x)
+            with training.sampling():
+                with self.precision():
+                    output = self.forward(x_part)
+                nll = training.job.nll(output, y_part)
+                loss = training.loss(nll)
+                if not torch.isfinite(loss):
+                    raise TrainingError(f"loss={loss.item()} at step {self.progress.step}: lower lr or sigma_init")
+                loss.backward(torch.full_like(loss, share * parts if training.one_theta else share))
+            losses += share * torch.stack([loss.detach(), nll.detach()])
+        return losses[0], losses[1]
 
     def _end_of_epoch(self, pace: Pace) -> EpochLine:
         """Summarise the epoch, let the method do its part, write the log and a checkpoint."""

@@ -195,5 +195,5 @@ def _job(
         settings=recipe.settings, lr=recipe.lr, epochs=recipe.epochs - recipe.warm_epochs, per_epoch=recipe.per_epoch,
         seed=recipe.seed,
         train_size=len(train), steps_per_epoch=steps_per_epoch, fresh=fresh, inputs=inputs,
-        states=StateFolder(folder.path / STATES, fresh), nll=mean_nll(task.likelihood),
+        states=StateFolder(folder.path / STATES, fresh), micro_batches=recipe.micro_batches, nll=mean_nll(task.likelihood),
     )  # fmt: skip

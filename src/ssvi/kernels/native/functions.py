@@ -31,7 +31,11 @@ _WITHOUT_RESULT: dict[str, tuple[Any, ...]] = {  # they take no memory
     "ssvi_ivon_step": (c_void_p, c_int64, c_int64),
     "ssvi_arena_trim": (),
 }
-_WITH_NUMBER: dict[str, tuple[Any, ...]] = {"ssvi_slots": (c_void_p,), "ssvi_arena_reach": (), "ssvi_packing_time": (c_bool,)}
+_WITH_NUMBER: dict[str, tuple[Any, ...]] = {
+    "ssvi_slots": (c_void_p,),
+    "ssvi_arena_reach": (),
+    "ssvi_packing_time": (c_bool,),
+}
 _WITH_ADDRESS: dict[str, tuple[Any, ...]] = {"ssvi_arena_take": (c_void_p, c_bool)}
 FUNCTIONS = (*_WITH_STATUS, *_WITHOUT_RESULT)
 _RESULTS = {c_int64: _WITH_NUMBER, c_void_p: _WITH_ADDRESS, None: _WITHOUT_RESULT, ctypes.c_int32: _WITH_STATUS}
