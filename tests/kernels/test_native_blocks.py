@@ -1,4 +1,4 @@
-"""The kernel for blocks of outputs against the dense reference: values and gradients, for any layer and batch."""
+"""Supports in which neighbouring outputs have the same inputs: found in the index, and equal to the dense reference."""
 
 import pytest
 import torch
@@ -9,7 +9,8 @@ from torch import Tensor
 import ssvi
 from ssvi.kernels import dense, native
 from ssvi.kernels.geometry import Convolution, Geometry
-from ssvi.kernels.native import blocks
+from ssvi.kernels.native import passes
+from ssvi.nn.models import resnet18
 
 pytestmark = pytest.mark.skipif(not native.available(), reason="no native kernels")
 
@@ -51,7 +52,7 @@ def test_convolutions(
     block, groups, inputs, rows, kernel, stride, padding, dilation, size, batch, share, bias, last, seed
 ):
     geometry = Geometry(
-        (block * rows * groups, inputs, *kernel), stride, padding, dilation, groups=groups, block=block
+        (block * rows * groups, inputs, *kernel), stride, padding, dilation, groups=groups
     )  # fmt: skip
     torch.manual_seed(seed)
     x = torch.randn(batch, inputs * groups, *size)
@@ -65,49 +66,76 @@ def test_convolutions(
 )  # fmt: skip
 @settings(max_examples=60, deadline=None)
 def test_fully_connected_layers(block, rows, inputs, batch, share, bias, seed):
-    geometry = Geometry((block * rows, inputs), block=block)
+    geometry = Geometry((block * rows, inputs))
     torch.manual_seed(seed)
     assert_equals_dense(geometry, support(geometry, block, share, seed), torch.randn(batch, inputs), bias)
 
 
 def test_planes_that_need_bands_of_rows():
-    geometry = Geometry((16, 48, 3, 3), (1, 1), (1, 1), (1, 1), block=8)
+    geometry = Geometry((16, 48, 3, 3), (1, 1), (1, 1), (1, 1))
     assert_equals_dense(geometry, support(geometry, 8, 0.1, 0), torch.randn(2, 48, 70, 66), bias=True)
 
 
 def test_two_threads_give_what_one_gives():
-    geometry = Geometry((32, 16, 3, 3), (1, 1), (1, 1), (1, 1), block=8)
+    geometry = Geometry((32, 16, 3, 3), (1, 1), (1, 1), (1, 1))
     index, threads = support(geometry, 8, 0.2, 0), torch.get_num_threads()
     for batch in (3, 64):
         x, theta = torch.randn(batch, 16, 12, 12), torch.randn(index.numel())
-        layer, grad = Convolution.of(geometry), torch.randn(batch, 32, 12, 12)
         results = []
         try:
             for n in (1, 2):
                 torch.set_num_threads(n)
-                y = blocks.block_forward(x, theta, index, None, layer, 8)
-                results.append([y, *blocks.block_backward(grad, x, theta, index, layer, 8, True)])
+                results.append(native.fixed(x, theta, index, geometry))
         finally:
             torch.set_num_threads(threads)
-        for one, two in zip(*results, strict=True):
-            torch.testing.assert_close(one, two, rtol=1e-5, atol=1e-3)
+        torch.testing.assert_close(*results, rtol=1e-5, atol=1e-3)
 
 
-def test_an_index_that_is_no_union_of_blocks_is_served_too():
-    geometry = Geometry((8, 4, 3, 3), (1, 1), (1, 1), (1, 1), block=4)
+def block_found(geometry: Geometry, index: Tensor) -> int:
+    """The outputs that share a load of x in the kernels."""
+    conv = Convolution.of(geometry)
+    return passes.build(index, torch.Size((2, conv.channels, 9, 9)), conv).pattern._obj.block
+
+
+def most() -> int:
+    """The largest block that the registers hold."""
+    dense_support = torch.arange(16 * 4 * 9).int()
+    return block_found(Geometry((16, 4, 3, 3), (1, 1), (1, 1), (1, 1)), dense_support)
+
+
+@pytest.mark.parametrize("block", [4, 8, 16])
+def test_blocks_are_found_in_the_index(block):
+    geometry = Geometry((32, 4, 3, 3), (1, 1), (1, 1), (1, 1), groups=2)
+    assert most() in (4, 8)
+    assert block_found(geometry, support(geometry, block, 0.3, 0)) == min(block, most())
+
+
+@pytest.mark.parametrize("outputs", [12, 20])
+def test_blocks_do_not_reach_into_another_group(outputs):
+    geometry = Geometry((2 * outputs, 4, 3, 3), (1, 1), (1, 1), (1, 1), groups=2)
+    assert block_found(geometry, torch.arange(geometry.d).int()) == 4
+
+
+def test_one_weight_of_another_place_leaves_no_block():
+    geometry = Geometry((8, 4, 3, 3), (1, 1), (1, 1), (1, 1))
+    index = support(geometry, 8, 0.3, 0)
+    x, theta = torch.randn(2, 4, 6, 6), torch.randn(index.numel())
+    assert block_found(geometry, index) > 1
+    native.fixed(x, theta, index, geometry)
+    index[-1] -= 1  # a change in place is noticed
+    assert block_found(geometry, index) == 1
+    torch.testing.assert_close(native.fixed(x, theta, index, geometry), dense.fixed(x, theta, index, geometry))
+
+
+def test_a_support_without_blocks_has_none():
+    geometry = Geometry((8, 4, 3, 3), (1, 1), (1, 1), (1, 1))
     index = torch.randperm(geometry.d)[:40].sort().values.int()
-    assert not blocks.whole_blocks(index, 36, 4)
+    assert block_found(geometry, index) == 1
     assert_equals_dense(geometry, index, torch.randn(3, 4, 6, 6), bias=True)
-    whole = support(geometry, 4, 0.3, 0)
-    assert blocks.whole_blocks(whole, 36, 4)
-    x, theta = torch.randn(2, 4, 6, 6), torch.randn(whole.numel())
-    native.fixed(x, theta, whole, geometry)
-    whole[-1] -= 1  # a change in place is noticed
-    torch.testing.assert_close(native.fixed(x, theta, whole, geometry), dense.fixed(x, theta, whole, geometry))
 
 
 def test_gradients_can_be_differentiated_again():
-    geometry = Geometry((8, 2, 3, 3), (1, 1), (1, 1), (1, 1), block=4)
+    geometry = Geometry((8, 2, 3, 3), (1, 1), (1, 1), (1, 1))
     index = support(geometry, 4, 0.4, 1)
     x, theta = torch.randn(2, 2, 5, 5, requires_grad=True), torch.randn(index.numel(), requires_grad=True)
     seconds = []
@@ -118,14 +146,22 @@ def test_gradients_can_be_differentiated_again():
         torch.testing.assert_close(ours, theirs, rtol=1e-3, atol=1e-3 * theirs.abs().max().item())
 
 
-def test_a_layer_with_blocks_takes_the_kernel_and_one_without_does_not():
-    bnn = ssvi.to_bnn(
-        torch.nn.Sequential(torch.nn.Conv2d(4, 16, 3), torch.nn.Conv2d(16, 10, 3)), 0.2, structure="block:8"
-    )
-    assert [layer.geometry.block for _, layer in ssvi.layers(bnn)] == [8, 5]
-    assert [blocks.serves(layer.geometry.block) for _, layer in ssvi.layers(bnn)] == [True, False]
-    x = torch.randn(3, 4, 9, 9)
-    with ssvi.at_mean(bnn):
-        ours = bnn(x)
-        with ssvi.kernels.use("dense"):
-            torch.testing.assert_close(ours, bnn(x), rtol=1e-4, atol=1e-5)
+@pytest.mark.parametrize("mode", ["train", "eval"])
+def test_layers_of_blocks_and_their_norms_equal_the_dense_kernel(mode):
+    net = resnet18(width=16)
+    bnn = ssvi.to_bnn(net, 0.1, structure="block:8", keep_dense=("conv1", "linear"), point=True)
+    getattr(bnn, mode)()
+    x, results = torch.randn(4, 3, 32, 32), []
+    for kernel in ("native", "dense"):
+        with ssvi.kernels.use(kernel):
+            y = bnn(x)
+            results.append([y, *torch.autograd.grad(y.square().sum(), list(bnn.parameters()))])
+    for ours, theirs in zip(*results, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=2e-3, atol=2e-4 * theirs.abs().max().clamp_min(1.0).item())
+
+
+def test_the_layers_of_a_network_have_blocks_where_they_divide_the_outputs():
+    net = torch.nn.Sequential(torch.nn.Conv2d(4, 16, 3), torch.nn.Conv2d(16, 10, 3))
+    bnn = ssvi.to_bnn(net, 0.2, structure="block:8")
+    found = [block_found(layer.geometry, layer.posterior.index) for _, layer in ssvi.layers(bnn)]
+    assert found == [most(), 1]

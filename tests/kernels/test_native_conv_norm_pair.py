@@ -223,8 +223,8 @@ def calls(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     return seen
 
 
-def block(stride: int = 1, **options) -> tuple[nn.Module, Tensor]:
-    return ssvi.to_bnn(BasicBlock(8, 8 * stride, stride), 0.2, point=True, seed=0, **options), torch.randn(4, 8, 9, 8)
+def block(stride: int = 1) -> tuple[nn.Module, Tensor]:
+    return ssvi.to_bnn(BasicBlock(8, 8 * stride, stride), 0.2, point=True, seed=0), torch.randn(4, 8, 9, 8)
 
 
 def gradients(bnn: nn.Module, x: Tensor) -> list[Tensor]:
@@ -281,13 +281,13 @@ def test_frozen_layers_get_no_gradient(calls) -> None:
 
 # ---- where two calls serve -------------------------------------------------------------------------------------------
 
-OBSERVERS = ("hook", "pre-hook", "hook of a norm", "evaluation", "one norm in evaluation", "one row", "random", "blocks",
+OBSERVERS = ("hook", "pre-hook", "hook of a norm", "evaluation", "one norm in evaluation", "one row", "random",
              "reflected", "dense", "subclass")  # fmt: skip
 
 
 def changed(observer: str) -> tuple[nn.Module, Tensor]:
     """A block that the operator cannot serve."""
-    bnn, x = block(structure="block:8") if observer == "blocks" else block()
+    bnn, x = block()
     if observer == "random":
         bnn = ssvi.to_bnn(BasicBlock(8, 8, 1), 0.2)
     if observer == "hook":

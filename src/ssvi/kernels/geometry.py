@@ -41,8 +41,6 @@ class Geometry:
     dilation: tuple[int, ...] = ()
     groups: int = 1
     output_padding: tuple[int, ...] | None = None
-    block: int = 1
-    """So many neighbouring outputs have the same live inputs and taps: a kernel may use that, and need not."""
 
     @property
     def d(self) -> int:

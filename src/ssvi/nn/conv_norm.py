@@ -9,7 +9,7 @@ from torch import Tensor, nn
 
 from ssvi import kernels
 from ssvi.kernels.geometry import Convolution
-from ssvi.kernels.native import batchnorm, blocks
+from ssvi.kernels.native import batchnorm
 from ssvi.kernels.native import conv_norm as native
 from ssvi.kernels.native import conv_norm_pair as pair
 from ssvi.kernels.native.ops import sparse_fixed_norm
@@ -36,8 +36,7 @@ def conv_norm(
             of_conv = (padded, theta, index, conv.bias, layer)
             if not batchnorm.by_batch(norm) and batchnorm.supports(norm, x, layer.out):
                 return _folded(norm, of_conv, residual, relu)
-            in_blocks = blocks.serves(geometry.block)  # their own kernel saves more than the sweep of the norm costs
-            if not in_blocks and native.supports(norm, padded, layer):
+            if native.supports(norm, padded, layer):
                 return native.conv_norm(norm, *of_conv, residual=residual, relu=relu)
     return kernels.batch_norm(norm, conv(x), residual=residual, relu=relu)
 
@@ -64,13 +63,13 @@ def conv_norm_pair(
 
 
 def _convolved(conv: nn.Module, norm: nn.BatchNorm2d, x: Tensor) -> pair.Convolved | None:
-    """A convolution at one theta that the native kernels serve on inputs like x, not in blocks, and a norm in training."""
+    """A convolution at one theta that the native kernels serve on inputs like x, and a norm in training."""
     theta = _pinned(conv)
     if theta is None or not batchnorm.by_batch(norm):
         return None
     assert isinstance(conv, Conv2d)
     geometry, index = conv.geometry, conv.posterior.index
-    if kernels.chosen(x, geometry, index.numel()) != "native" or blocks.serves(geometry.block):
+    if kernels.chosen(x, geometry, index.numel()) != "native":
         return None
     return pair.Convolved(theta, index, conv.bias, Convolution.of(geometry), norm)
 

@@ -76,7 +76,7 @@ class _Matrix(LinearMap, ABC):
     @property
     def geometry(self) -> Geometry:
         """A matrix: no kernel, so no stride, padding or dilation."""
-        return Geometry(self.posterior.shape, block=self.posterior.block)
+        return Geometry(self.posterior.shape)
 
     def padded(self, x: Tensor) -> Tensor:
         """x itself: a fully connected layer does not pad."""
@@ -125,7 +125,7 @@ class _Conv(LinearMap, ABC):
         """A convolution with symmetric zero padding; none where `padded` has padded."""
         sides, p = self._reversed_padding_repeated_twice, self.posterior
         padding = (0,) * len(self.stride) if self.pads_first else tuple(sides[::2][::-1])
-        return Geometry(p.shape, self.stride, padding, self.dilation, self.groups, block=p.block)
+        return Geometry(p.shape, self.stride, padding, self.dilation, self.groups)
 
     def padded(self, x: Tensor) -> Tensor:
         """Reflect, replicate, circular and one-sided padding, as torch does it."""

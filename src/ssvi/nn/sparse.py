@@ -13,7 +13,6 @@ from torch import Tensor, nn
 from ssvi.kernels.geometry import Geometry
 from ssvi.nn.random_tensor import RandomTensor
 from ssvi.nn.sharded import whole, write
-from ssvi.structures.blocks import BlockUnits
 from ssvi.structures.units import Single, Units
 
 
@@ -64,11 +63,6 @@ class SparsePosterior(RandomTensor, ABC):
     def s(self) -> int:
         """The number of live weights, ||gamma||_1."""
         return self.index.numel()
-
-    @property
-    def block(self) -> int:
-        """So many neighbouring outputs have the same live inputs: what a kernel can use. 1 without blocks."""
-        return self.units.outputs if isinstance(self.units, BlockUnits) and self.units.axis == 0 else 1
 
     @property
     def density(self) -> float:

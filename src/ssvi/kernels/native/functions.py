@@ -15,9 +15,7 @@ from torch import Tensor
 _WITH_STATUS: dict[str, tuple[Any, ...]] = {
     "ssvi_forward": (*[c_void_p] * 8, c_uint64, *[c_void_p] * 5, c_int64),
     "ssvi_backward": (*[c_void_p] * 11, c_bool, *[c_void_p] * 2, c_int64),
-    "ssvi_block_forward": (*[c_void_p] * 5, c_int64, c_void_p, c_int64),
-    "ssvi_block_backward": (*[c_void_p] * 5, c_int64, *[c_void_p] * 2, c_int64),
-    "ssvi_pattern": (*[c_void_p] * 2, c_int64, *[c_void_p] * 5),
+    "ssvi_pattern": (*[c_void_p] * 2, c_int64, *[c_void_p] * 6),
     "ssvi_top_k": (c_void_p, c_int64, c_int64, c_void_p),
 }
 _WITHOUT_RESULT: dict[str, tuple[Any, ...]] = {  # they take no memory

@@ -126,6 +126,7 @@ class Pattern(ctypes.Structure):
     _fields_ = [
         ("count", ctypes.c_int64),
         *((name, ctypes.c_void_p) for name in ("row_start", "row_offset", "col_start", "col_offset", "col_order")),
+        ("block", ctypes.c_int64),
     ]
 
 

@@ -7,7 +7,7 @@ from torch import Tensor
 
 from ssvi.kernels import dense
 from ssvi.kernels.geometry import Convolution, Geometry
-from ssvi.kernels.native import blocks, transforms
+from ssvi.kernels.native import transforms
 from ssvi.kernels.native.library import available
 from ssvi.kernels.native.ops import seed, sparse_draw, sparse_fixed
 from ssvi.kernels.native.transposed import sparse_transposed
@@ -46,8 +46,6 @@ def fixed(x: Tensor, theta: Tensor, index: Tensor, geometry: Geometry, bias: Ten
     if geometry.output_padding is not None:
         size = (1, 1, *geometry.transposed_size(images.shape[-geometry.ndim :]))[-2:]
         return _as_given(sparse_transposed(images, theta, index, bias, layer, size), x, geometry)
-    if blocks.serves(geometry.block):
-        return _as_given(blocks.block_fixed(images, theta, index, bias, layer, geometry.block), x, geometry)
     return _as_given(sparse_fixed(images, theta, index, bias, layer), x, geometry)
 
 

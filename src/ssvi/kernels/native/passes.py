@@ -151,8 +151,10 @@ def build(index: Tensor, x_shape: torch.Size, conv: Convolution) -> LayerPattern
     shape, index, s = Shape.of(x_shape, conv), index.contiguous(), index.numel()
     slots = library().ssvi_slots(byref(shape))
     arrays = tuple(torch.empty(size, dtype=torch.int32) for size in (conv.out + 1, s, slots + 1, s, s))
-    library().ssvi_pattern(byref(shape), pointer(index), s, *map(pointer, arrays))
-    return LayerPattern(byref(shape), byref(Pattern(s, *map(pointer, arrays))), arrays)
+    pattern = Pattern(s, *map(pointer, arrays))
+    block = Pattern.block.offset  # where the library writes it
+    library().ssvi_pattern(byref(shape), pointer(index), s, *map(pointer, arrays), byref(pattern, block))
+    return LayerPattern(byref(shape), byref(pattern), arrays)
 
 
 def pattern_of(index: Tensor, x_shape: torch.Size, conv: Convolution) -> LayerPattern:

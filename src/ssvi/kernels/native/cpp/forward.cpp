@@ -1,10 +1,10 @@
 // y = mu * x + bias + sqrt(sigma^2 * x^2) eps, in one pass; and y = theta * x + bias, with what follows in evaluation.
+#include "blocks.h"
 #include "epilogue.h"
 #include "few.h"
 #include "input.h"
 #include "moments.h"
 #include "noise.h"
-#include "sparse.h"
 
 using namespace ssvi;
 
@@ -28,6 +28,10 @@ struct Forward {
     bool large;        // y goes past the caches
     Moments* moments;  // of y
 
+    template <bool Variance>
+    int64_t at_once() const;
+    template <bool Variance>
+    void products(const float* slab, float* mean, float* var, int64_t channel, int64_t count, int64_t rows) const;
     template <bool Variance>
     void channels(const float* slab, float* mean, float* var, int64_t group, int64_t channel, int64_t count,
                   Stripe stripe) const;
@@ -99,22 +103,41 @@ void Forward::emit(const float* mean, const float* t_rows, int64_t group, int64_
                 });
 }
 
+// Channels whose accumulators are computed before they are written.
+template <bool Variance>
+int64_t Forward::at_once() const {
+    if (view.single_row()) return kChannelsAtOnce;
+    return Variance ? 1 : input.pattern.block;
+}
+
+// In `mean` and `var` a channel takes `rows` rows.
+template <bool Variance>
+void Forward::products(const float* slab, float* mean, float* var, int64_t channel, int64_t count, int64_t rows) const {
+    const int64_t size = rows * view.row, block = Variance ? 1 : input.pattern.block;
+    for (int64_t c = 0; c < count; c += block) {
+        const int32_t begin = input.pattern.row_start[channel + c], end = input.pattern.row_start[channel + c + 1];
+        const Weights w{input.pattern.row_offset + begin, mu + begin, Variance ? sigma2 + begin : nullptr, end - begin};
+        if (block == kLeastBlock) forward_block<kLeastBlock>(view, slab, w, mean + c * size, rows);
+        else if (block == kBlock) forward_block<kBlock>(view, slab, w, mean + c * size, rows);
+        else
+            for_tiles<kMost<Variance>>(view, rows, [&](auto r, auto columns, int64_t at) {
+                const int64_t to = c * size + at;
+                tile_forward<decltype(r)::value, decltype(columns)::value, Variance>(
+                    slab + at, view.step, view.images, w, mean + to, var + to, view.out);
+            });
+    }
+}
+
 template <bool Variance>
 void Forward::channels(const float* slab, float* mean, float* var, int64_t group, int64_t channel, int64_t count,
                        Stripe stripe) const {
-    for (int64_t c = 0; c < count; c++) {
-        const int32_t begin = input.pattern.row_start[channel + c], end = input.pattern.row_start[channel + c + 1];
-        const Weights w{input.pattern.row_offset + begin, mu + begin, Variance ? sigma2 + begin : nullptr, end - begin};
-        for_tiles<kMost<Variance>>(view, stripe.rows, [&](auto r, auto columns, int64_t at) {
-            const int64_t to = c * view.row + at;
-            tile_forward<decltype(r)::value, decltype(columns)::value, Variance>(slab + at, view.step, view.images, w,
-                                                                                 mean + to, var + to, view.out);
-        });
-    }
+    products<Variance>(slab, mean, var, channel, count, stripe.rows);
     if (Variance) noise(mean, var, group, channel, stripe, count * stripe.rows);
+    const int64_t size = stripe.rows * view.row, together = view.single_row() ? count : 1;  // planes of one row are neighbours
     for (int64_t c = 0; c < count && moments->wanted(); c++)
-        moments->add(group, stripe.row / view.band, channel + c, mean + c * view.row, stripe.rows * view.row);
-    emit(mean, Variance ? var : nullptr, group, channel, stripe, count * stripe.rows);
+        moments->add(group, stripe.row / view.band, channel + c, mean + c * size, size);
+    for (int64_t c = 0; c < count; c += together)
+        emit(mean + c * size, Variance ? var + c * size : nullptr, group, channel + c, stripe, together * stripe.rows);
 }
 
 thread_local ThreadMemory scratch;
@@ -122,8 +145,8 @@ thread_local ThreadMemory scratch;
 template <bool Variance>
 void Forward::run(int64_t threads) const {
     const Schedule schedule(view, threads);
-    const int64_t at_once = view.single_row() ? kChannelsAtOnce : 1;
-    const int64_t stage = aligned(std::max<int64_t>(kMost<Variance>, kChannelsAtOnce) * view.row);
+    const int64_t together = at_once<Variance>(), most = view.tile_rows(kMost<Variance>);
+    const int64_t stage = aligned(together * (view.single_row() ? 1 : most) * view.row);
     const int64_t slab_size = aligned(view.slab);
     const ThreadMemory& memories = scratch;  // of this thread: inside, `scratch` would be another one
     scratch.reserve(schedule.threads, slab_size + 2 * stage);
@@ -137,13 +160,13 @@ void Forward::run(int64_t threads) const {
             const int64_t group = task / view.bands, band = task % view.bands;
             packing([&] { input.pack(view, slab, group, band, team.share(view.planes)); });
             wait();
-            const Range units = team.share(ceil_div(view.channels, at_once));
+            const Range units = team.share(ceil_div(view.channels, together));
             const int64_t top = band * view.band, rows = view.band_rows(band);
-            for (int64_t i = 0; i < stripes(rows, view.tile_rows(kMost<Variance>)); i++) {
-                const Stripe stripe = stripe_at(top, rows, view.tile_rows(kMost<Variance>), i);
+            for (int64_t i = 0; i < stripes(rows, most); i++) {
+                const Stripe stripe = stripe_at(top, rows, most, i);
                 const float* origin = slab + (view.origin + (stripe.row - top) * view.pitch) * view.images;
                 for (int64_t unit = units.begin; unit < units.end; unit++) {
-                    const int64_t channel = unit * at_once, count = std::min(at_once, view.channels - channel);
+                    const int64_t channel = unit * together, count = std::min(together, view.channels - channel);
                     channels<Variance>(origin, mean, var, group, channel, count, stripe);
                 }
             }

@@ -1,5 +1,5 @@
 // The support as the kernels walk it: by output channel for the forward pass, by input channel for the backward pass.
-#include "sparse.h"
+#include "blocks.h"
 
 using namespace ssvi;
 
@@ -65,7 +65,10 @@ SSVI_API int32_t ssvi_interface() { return 8; }  // mirrored in library.py
 SSVI_API int64_t ssvi_slots(const Shape* s) { return slots_of(*s); }
 
 SSVI_API Status ssvi_pattern(const Shape* s, const int32_t* index, int64_t count, int32_t* row_start,
-                             int32_t* row_offset, int32_t* col_start, int32_t* col_offset, int32_t* col_order) {
-    return guarded(
-        [=] { write_pattern(*s, index, count, row_start, row_offset, col_start, col_offset, col_order); });
+                             int32_t* row_offset, int32_t* col_start, int32_t* col_offset, int32_t* col_order,
+                             int64_t* block) {
+    return guarded([=] {
+        write_pattern(*s, index, count, row_start, row_offset, col_start, col_offset, col_order);
+        *block = block_of(*s, row_start, row_offset);
+    });
 }

@@ -17,6 +17,7 @@ struct Tensor {  // mirrored in library.py; strides in floats
 struct Pattern {  // mirrored in library.py; see pattern.cpp
     int64_t count;
     const int32_t *row_start, *row_offset, *col_start, *col_offset, *col_order;
+    int64_t block;  // so many neighbouring outputs read the same places; see blocks.h
 };
 
 struct Phase {  // pixels (row, column) modulo the stride, and how many there are
