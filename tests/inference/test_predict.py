@@ -1,6 +1,7 @@
 """Prediction: probabilities averaged over samples of theta or over the networks of a mixture, and their evaluation."""
 
 import copy
+from itertools import combinations
 
 import pytest
 import torch
@@ -9,7 +10,7 @@ from torch import nn
 
 import ssvi
 from ssvi import metrics
-from ssvi.inference.predict import Mixture, draw_probabilities
+from ssvi.inference.predict import Mixture, draw_outputs, draw_probabilities
 
 
 def test_predict_averages_probabilities_over_weights_shared_by_the_batch():
@@ -41,6 +42,21 @@ def test_samples_of_a_regression_have_the_analytic_moments(local):
         mean = bnn(x).item()
     assert drawn.mean().item() == pytest.approx(mean, abs=4 * std / n**0.5)
     assert drawn.std().item() == pytest.approx(std, rel=4 / (2 * n) ** 0.5)
+
+
+@pytest.mark.parametrize("seeded", [False, True])
+def test_draws_come_in_opposite_pairs(seeded):
+    """What is linear in theta - mu cancels in the mean of a pair; the next pair, and a last one without partner, are new."""
+    bnn = ssvi.to_bnn(nn.Linear(6, 3), 0.5, sigma_init=0.5)
+    x = torch.randn(4, 6)
+    drawn = draw_outputs(bnn, x, samples=5) if seeded else ssvi.predict_samples(bnn, x, 5, link=lambda y: y)
+    with torch.no_grad(), ssvi.at_mean(bnn):
+        mean = bnn(x)
+    for first in (0, 2):
+        torch.testing.assert_close(drawn[first : first + 2].mean(0), mean)
+    for one, other in combinations(drawn[[0, 2, 4]], 2):
+        assert not torch.allclose(one, other, atol=1e-2)
+        assert not torch.allclose(one, 2 * mean - other, atol=1e-2)
 
 
 def test_evaluate_is_the_metrics_of_the_averaged_probabilities():

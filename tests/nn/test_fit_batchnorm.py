@@ -8,8 +8,9 @@ import torch.nn.functional as F
 from torch import nn
 
 import ssvi
-from ssvi.nn.at_theta import theta_generator
+from ssvi.nn.at_theta import at_theta, theta_generator
 from ssvi.nn.batchnorm import recompute_batchnorm
+from ssvi.nn.layers import posteriors
 from ssvi.nn.models import resnet18
 from ssvi.nn.random_tensor import is_random
 from ssvi.nn.theta_statistics import fitted, make_room, stored
@@ -48,7 +49,10 @@ def recomputed(bnn: nn.Module, number: int | None, seed: int = 0) -> nn.Module:
     """The deterministic network of one theta (None: the mean), with statistics of its own from the same batches."""
     bare = network()
     bare.load_state_dict({key: value for key, value in bnn.state_dict().items() if "per_theta" not in key})
-    net = ssvi.mean(bare) if number is None else ssvi.sample(bare, theta_generator(seed, number))
+    net = ssvi.mean(bare) if number is None else ssvi.sample(bare, theta_generator(seed, number - number % 2))
+    if number is not None and number % 2:  # the other side of the mean
+        for of_net, of_bare in zip(posteriors(net).values(), posteriors(bare).values(), strict=True):
+            of_net.mu.data = 2 * of_bare.mu.data - of_net.mu.data
     recompute_batchnorm(net, batches())
     return net.eval()
 
@@ -56,7 +60,7 @@ def recomputed(bnn: nn.Module, number: int | None, seed: int = 0) -> nn.Module:
 X = torch.randn(9, 2, 6, 6, generator=torch.Generator().manual_seed(2), dtype=torch.float64)
 
 
-@pytest.mark.parametrize("number", [None, 0, 3])
+@pytest.mark.parametrize("number", [None, 0, 2, 3])
 def test_the_statistics_of_a_theta_are_those_of_its_deterministic_network(number):
     bnn = fit()
     net, row = recomputed(bnn, number), 0 if number is None else 1 + number
@@ -168,6 +172,19 @@ def test_copies_and_state_dicts_take_them_along():
         assert not fitted(again)
 
 
+def test_thetas_of_older_statistics_have_draws_of_their_own():
+    """As in version 0.2, whose networks know nothing of pairs."""
+    state = {key: value for key, value in fit().state_dict().items() if not key.endswith(".pairs")}
+    bnn, bare = network().eval(), network().eval()
+    make_room(bnn, state)
+    bnn.load_state_dict(state)
+    for number in range(K):
+        alone = ssvi.sample(bare, theta_generator(0, number))
+        with torch.no_grad(), at_theta(bnn, number, fitted(bnn)):
+            for name, posterior in posteriors(bnn).items():
+                assert torch.equal(posterior.theta, posteriors(alone)[name].mu)
+
+
 def test_the_fused_kernels_use_them():
     torch.manual_seed(0)
     bnn = ssvi.to_bnn(resnet18(width=8), 0.1, sigma_init=0.3).eval()
@@ -182,19 +199,17 @@ def test_the_fused_kernels_use_them():
 
 def test_networks_that_have_nothing_to_fit_stay_as_they_are():
     plain, points = nn.Sequential(nn.Linear(4, 3), nn.BatchNorm1d(3)), ssvi.to_bnn(nn.Linear(4, 3), 0.5, sigma_init=0.1)
+    before_of_points = copy.deepcopy(points)
     for net in (plain, points, ssvi.mean(fit())):
-        before = copy.deepcopy(net.state_dict())
+        before = copy.deepcopy(net)
         ssvi.fit_batchnorm(net, [], 3)
-        assert net.state_dict().keys() == before.keys()
-    torch.manual_seed(1)
-    first = ssvi.predict(points, torch.ones(2, 4), 3)
-    torch.manual_seed(1)
+        assert net.state_dict().keys() == before.state_dict().keys()
+        assert is_random(net) == is_random(before)
     drawn = []
-    for _ in range(3):
-        with ssvi.at_sample(points):
-            drawn.append(points(torch.ones(2, 4)).softmax(-1))
-    assert torch.equal(first, torch.stack(drawn).mean(0))
-    assert is_random(points)
+    for net in (points, before_of_points):
+        torch.manual_seed(1)
+        drawn.append(ssvi.predict(net, torch.ones(2, 4), 3))
+    assert torch.equal(*drawn)
 
 
 def test_what_cannot_be_done_is_said():

@@ -53,6 +53,19 @@ def test_theta_is_none_only_where_there_is_a_spread_and_no_pin(kind):
 
 
 @kinds
+def test_the_opposite_of_a_draw_is_as_far_from_the_mean_where_q_is_symmetric(kind):
+    tensor, generator = MAKE[kind](), torch.Generator().manual_seed(1)
+    theta = tensor.sample(generator)
+    other = tensor.opposite(theta, generator)
+    if isinstance(tensor, Gate):  # a draw of its own
+        tensor.sample(again := torch.Generator().manual_seed(1))
+        assert torch.equal(other, tensor.sample(again))
+    else:
+        torch.testing.assert_close((theta + other) / 2, tensor.mean)
+    assert torch.equal(theta, other) == (kind not in RANDOM)
+
+
+@kinds
 def test_a_point_takes_no_random_number(kind):
     tensor, generator = MAKE[kind](), torch.Generator().manual_seed(0)
     before = generator.get_state()

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import torch
 from torch import nn
 
-from ssvi.nn.random_tensor import at_sample, pinned_at_mean
+from ssvi.nn.random_tensor import Thetas, drawn, opposite, pinned_at, pinned_at_mean, random_tensors
 from ssvi.nn.statistics_in_use import in_use
 from ssvi.nn.theta_statistics import Fitted, fitted
 
@@ -21,11 +21,27 @@ def theta_generator(seed: int, number: int) -> torch.Generator:
     return torch.Generator().manual_seed((seed + STRIDE * number) % 2**63)
 
 
+def theta_numbered(bnn: nn.Module, seed: int, number: int, *, in_pairs: bool = True) -> Thetas:
+    """theta number 0, 1, ...: number 2 k + 1 lies opposite to number 2 k.
+
+    Args:
+        bnn: the network.
+        seed: that of all its thetas.
+        number: of this one.
+        in_pairs: False: every number has a draw of its own, as in model files of version 0.2.
+    """
+    second = in_pairs and number % 2 == 1
+    generator = theta_generator(seed, number - second)
+    thetas = drawn(random_tensors(bnn), generator)
+    return opposite(thetas, generator) if second else thetas
+
+
 @contextmanager
 def at_theta(bnn: nn.Module, number: int, statistics: Fitted) -> Iterator[None]:
     """Inside, theta is the draw with this number, and BatchNorm in evaluation has the statistics of that theta."""
-    seed = int(next(iter(statistics.values())).seed)
-    with at_sample(bnn, theta_generator(seed, number)), in_use(statistics, 1 + number):
+    known = next(iter(statistics.values()))
+    thetas = theta_numbered(bnn, int(known.seed), number, in_pairs=known.in_pairs)
+    with pinned_at(thetas), in_use(statistics, 1 + number):
         yield
 
 

@@ -10,10 +10,10 @@ import torch
 from torch import Tensor, nn
 from torch.nn.modules.batchnorm import _BatchNorm
 
-from ssvi.nn.at_theta import theta_generator
+from ssvi.nn.at_theta import theta_numbered
 from ssvi.nn.batchnorm import NO_BATCH, averaging
 from ssvi.nn.fingerprint import fingerprint
-from ssvi.nn.random_tensor import at_sample, pinned_at_mean, random_tensors
+from ssvi.nn.random_tensor import pinned_at, pinned_at_mean, random_tensors
 from ssvi.nn.strange_inputs import strange_inputs_named
 from ssvi.nn.theta_statistics import NAME, ThetaStatistics, remove
 
@@ -63,7 +63,7 @@ def _thetas(bnn: nn.Module, samples: int, seed: int) -> Iterator[AbstractContext
     """mu, theta_0, ..., theta_{K-1}: in the order of the rows."""
     yield pinned_at_mean(bnn)
     for number in range(samples):
-        yield at_sample(bnn, theta_generator(seed, number))
+        yield pinned_at(theta_numbered(bnn, seed, number))
 
 
 def _average(bnn: nn.Module, inputs: Sequence[Tensor], rows: dict[_BatchNorm, Rows]) -> None:

@@ -69,6 +69,10 @@ class Gate(RandomTensor, ABC):
         """One z for each channel, zero on removed ones."""
         return self.draw_all((self.channels,), generator) * self.alive
 
+    def opposite(self, theta: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """A draw of its own: gates are not symmetric."""
+        return self.sample(generator)
+
     def draw(self, examples: int) -> Tensor:
         """z for each example and channel, (examples, channels), as in training; zero on removed channels."""
         return self.draw_all((examples, self.channels)) * self.alive

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, ClassVar, NamedTuple
 
@@ -98,6 +98,10 @@ class RandomTensor(nn.Module, ABC):
     def sample(self, generator: torch.Generator | None = None) -> Tensor:
         """One draw theta ~ q."""
 
+    @abstractmethod
+    def opposite(self, theta: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """Another draw from q: as far from the mean as `theta`, on its other side, where q is symmetric."""
+
     @property
     def theta(self) -> Tensor | None:
         """The value that theta has now, or None where it is random."""
@@ -138,17 +142,31 @@ def pinned_at_mean(bnn: nn.Module) -> Iterator[None]:
 @contextmanager
 def at_sample(bnn: nn.Module, generator: torch.Generator | None = None) -> Iterator[None]:
     """Inside, theta is one draw from q, the same for every example and every call of this thread."""
-    with pinned_at_draws(random_tensors(bnn), generator):
+    with pinned_at(drawn(random_tensors(bnn), generator)):
         yield
 
 
+Thetas = Mapping[RandomTensor, Tensor]
+"""A value for each of some random tensors."""
+
+
+def drawn(tensors: Iterable[RandomTensor], generator: torch.Generator | None = None) -> Thetas:
+    """One draw of each."""
+    return {tensor: tensor.sample(generator).detach() for tensor in tensors}
+
+
+def opposite(thetas: Thetas, generator: torch.Generator | None = None) -> Thetas:
+    """The draws on the other side of the mean."""
+    return {tensor: tensor.opposite(theta, generator).detach() for tensor, theta in thetas.items()}
+
+
 @contextmanager
-def pinned_at_draws(tensors: Iterable[RandomTensor], generator: torch.Generator | None = None) -> Iterator[None]:
-    """Inside, each of these tensors is pinned at one draw of its own."""
-    before = {tensor: tensor.pinned for tensor in tensors}
+def pinned_at(thetas: Thetas) -> Iterator[None]:
+    """Inside, each of these tensors is pinned at its value."""
+    before = {tensor: tensor.pinned for tensor in thetas}
     try:
-        for tensor in before:
-            tensor.pinned = tensor.sample(generator).detach()
+        for tensor, theta in thetas.items():
+            tensor.pinned = theta
         yield
     finally:
         for tensor, pinned in before.items():

@@ -103,6 +103,10 @@ class SparsePosterior(RandomTensor, ABC):
         """E[theta] = mu, on the live weights."""
         return self.mu
 
+    def opposite(self, theta: Tensor, generator: torch.Generator | None = None) -> Tensor:
+        """2 mu - theta: every family is symmetric about mu."""
+        return 2 * whole(self.mu) - theta
+
     def per_weight(self) -> Iterable[nn.Parameter]:
         """The parameters, each with one number per live weight."""
         return self.parameters()

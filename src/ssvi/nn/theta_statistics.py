@@ -1,7 +1,7 @@
 """BatchNorm's statistics under single thetas, kept beside its running ones.
 
 Activations under one theta have other means and variances than on average over the posterior, which is what the running
-statistics are. Theta number k of a network comes from a generator of its own, keyed by a seed and k, so it need not be
+statistics are. Theta number k of a network comes from a generator, keyed by a seed and k, so it need not be
 stored: what is stored are two numbers per channel and theta. `fit_batchnorm` computes them.
 """
 
@@ -34,26 +34,34 @@ class ThetaStatistics(nn.Module):
     """Mean and variance of each channel of one BatchNorm layer: row 0 under theta = mu, row k + 1 under theta_k.
 
     It is a child of its BatchNorm, so copies, `state_dict` and `to(device)` take it along. `weights` is the fingerprint
-    of the network that it was computed with: with any other weights it is not used.
+    of the network that it was computed with: with any other weights it is not used. `pairs` is there if thetas come in
+    opposite pairs (`ssvi.nn.at_theta.theta_numbered`), as they did not in version 0.2.
     """
 
     mean: Tensor
     var: Tensor
     seed: Tensor
     weights: Tensor
+    pairs: Tensor | None
 
-    def __init__(self, mean: Tensor, var: Tensor, seed: int, weights: int) -> None:
+    def __init__(self, mean: Tensor, var: Tensor, seed: int, weights: int, *, in_pairs: bool = True) -> None:
         super().__init__()
         self.register_buffer("mean", mean)
         self.register_buffer("var", var)
         self.register_buffer("seed", torch.tensor(seed, device=mean.device))
         self.register_buffer("weights", torch.tensor(weights, device=mean.device))
+        self.register_buffer("pairs", torch.tensor(True, device=mean.device) if in_pairs else None)
         self.in_use: ByThread[Row] = ByThread()
 
     @property
     def samples(self) -> int:
         """K, the number of thetas besides mu."""
         return len(self.mean) - 1
+
+    @property
+    def in_pairs(self) -> bool:
+        """Whether theta number 2 k + 1 lies opposite to number 2 k."""
+        return self.pairs is not None
 
     def row(self, number: int) -> Row:
         """A copy of one row."""
@@ -83,7 +91,9 @@ def make_room(net: nn.Module, state: Mapping[str, Tensor]) -> None:
     """Give BatchNorm layers for which a state_dict has statistics of single thetas some of that size, to be filled."""
     for name, norm in net.named_modules():
         if isinstance(norm, _BatchNorm) and (mean := state.get(f"{name}.{NAME}.mean")) is not None:
-            norm.add_module(NAME, ThetaStatistics(torch.zeros_like(mean), torch.ones_like(mean), seed=0, weights=0))
+            in_pairs = f"{name}.{NAME}.pairs" in state
+            room = ThetaStatistics(torch.zeros_like(mean), torch.ones_like(mean), seed=0, weights=0, in_pairs=in_pairs)
+            norm.add_module(NAME, room)
 
 
 def fitted(net: nn.Module) -> Fitted:
