@@ -170,10 +170,10 @@ def test_pruned_is_the_network_with_closed_gates(name):
 def hold_as(small: nn.Module, net: nn.Module) -> None:
     """The draw that `net` is held at, for the weights that are left; its own draw would use up fewer random numbers."""
     for (_, gate), (_, whole) in zip(gates(small), gates(net), strict=True):
-        gate.pinned = whole.pinned
+        gate.pin(whole.pinned)
     for name, layer in ssvi.layers(small):
         whole = net.get_submodule(name).posterior
-        layer.posterior.pinned = whole.pinned[torch.isin(whole.index, layer.index)]
+        layer.posterior.pin(whole.pinned[torch.isin(whole.index, layer.index)])
 
 
 def test_pruned_counts_by_hand():

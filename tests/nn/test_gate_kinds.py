@@ -42,7 +42,7 @@ def test_the_forward_pass_multiplies_by_the_z_that_was_drawn(kind):
 
 def test_a_pinned_mask_can_bring_a_channel_back_and_has_a_gradient():
     gate, y = gate_with_removed_channels(BinaryGate), torch.randn(3, 6, 2, 2, dtype=torch.float64)
-    gate.pinned = torch.ones(6, dtype=torch.float64, requires_grad=True)
+    gate.pin(torch.ones(6, dtype=torch.float64, requires_grad=True))
     out = gate(y)
     assert torch.equal(out, y)
     (gradient,) = torch.autograd.grad(out.sum(), gate.pinned)

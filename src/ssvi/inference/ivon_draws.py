@@ -56,7 +56,7 @@ class Draws:
         finally:
             self.in_block = False
             for posterior, pinned in before.items():
-                posterior.pinned = pinned
+                posterior.pin(pinned)
 
     def _pin(self, posteriors: Sequence[SparseGaussian], lambda_: float) -> None:
         self._add_up(lambda_)
@@ -66,7 +66,7 @@ class Draws:
             theta = layer.mu + noise
             if theta.requires_grad:
                 theta.register_hook(partial(self._note, layer, noise))
-            posterior.pinned = theta
+            posterior.pin(theta)
 
     def _note(self, layer: Layer, noise: Tensor, gradient: Tensor) -> None:
         # A copy: a later backward pass of the block adds to mu.grad, which may be this very memory.

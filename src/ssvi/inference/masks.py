@@ -127,11 +127,11 @@ def pinned(gates: Iterable[Gate], values: Iterable[Tensor]) -> Iterator[None]:
     before = {gate: gate.pinned for gate in gates}
     try:
         for gate, value in zip(before, values, strict=True):
-            gate.pinned = value
+            gate.pin(value)
         yield
     finally:
         for gate, value_before in before.items():
-            gate.pinned = value_before
+            gate.pin(value_before)
 
 
 @contextmanager

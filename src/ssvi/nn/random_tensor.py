@@ -62,9 +62,13 @@ class RandomTensor(nn.Module, ABC):
         """The value that theta is pinned at in this thread (`at_sample`), or None."""
         return self._pin.value
 
-    @pinned.setter
-    def pinned(self, value: Tensor | None) -> None:
-        self._pin = self._pin._replace(value=value)
+    def pin(self, value: Tensor | None) -> None:
+        """Pin theta at a value in this thread, or set it free (None).
+
+        No setter of `pinned`: torch looks at what is assigned to a module, which takes longer than this, and every step of
+        training pins all layers.
+        """
+        self._replace_pin(self._pin._replace(value=value))
 
     @property
     def pins_at_mean(self) -> int:
@@ -74,14 +78,13 @@ class RandomTensor(nn.Module, ABC):
 
     def pin_at_mean(self, count: int) -> None:
         """Open so many `at_mean` in this thread, or close them: -1 is one less."""
-        self._pin = self._pin._replace(at_mean=self._pin.at_mean + count)
+        self._replace_pin(self._pin._replace(at_mean=self._pin.at_mean + count))
 
     @property
     def _pin(self) -> Pin:
         return self._pins.get() or _NO_PIN
 
-    @_pin.setter
-    def _pin(self, pin: Pin) -> None:
+    def _replace_pin(self, pin: Pin) -> None:
         self._pins.set(pin if pin.value is not None or pin.at_mean else None)
 
     @property
@@ -166,8 +169,8 @@ def pinned_at(thetas: Thetas) -> Iterator[None]:
     before = {tensor: tensor.pinned for tensor in thetas}
     try:
         for tensor, theta in thetas.items():
-            tensor.pinned = theta
+            tensor.pin(theta)
         yield
     finally:
         for tensor, pinned in before.items():
-            tensor.pinned = pinned
+            tensor.pin(pinned)

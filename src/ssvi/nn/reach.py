@@ -58,7 +58,7 @@ def _make_positive(module: nn.Module) -> None:
         for parameter in (p for p in (module.weight, module.bias) if isinstance(p, nn.Parameter)):
             parameter.requires_grad_().copy_((parameter != 0) / parameter[0].numel())
     elif isinstance(module, Gate):
-        module.pinned = module.alive.double()
+        module.pin(module.alive.double())
     elif isinstance(module, NORMS):
         module.register_forward_hook(_positive_norm, prepend=True)  # before the gate's
     elif type(module) in POOLS and not module.return_indices:
