@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 import ssvi
 from ssvi.inference.links import LinkError, linked
+from ssvi.nn.random_tensor import drawn, opposite, pinned_at, random_tensors
 
 
 @dataclass
@@ -49,10 +50,11 @@ def bayesian(form):
 
 
 def expected(bnn, x, samples=3):
-    """The outputs of both heads for the thetas of the generator with seed 1."""
-    generator, outputs = torch.Generator().manual_seed(1), []
-    for _ in range(samples):
-        with torch.no_grad(), ssvi.at_sample(bnn, generator):
+    """The outputs of both heads for the thetas of the generator with seed 1, which are a pair and one more."""
+    generator, outputs, thetas = torch.Generator().manual_seed(1), [], {}
+    for number in range(samples):
+        thetas = opposite(thetas) if number % 2 else drawn(random_tensors(bnn), generator)
+        with torch.no_grad(), pinned_at(thetas):
             outputs.append((bnn.first(x), bnn.second(x)))
     return (torch.stack(heads) for heads in zip(*outputs, strict=True))
 
