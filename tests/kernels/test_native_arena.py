@@ -65,9 +65,11 @@ def test_a_tensor_is_like_any_other() -> None:
     assert bool((other == 2).all())
 
 
-def test_gradients_are_added_in_place() -> None:
+@pytest.mark.parametrize("shape", [LARGE, (512, 512)])
+def test_gradients_are_added_in_place(shape) -> None:
     """torch does so where nothing else has the memory of a gradient."""
-    tensor = arena.empty(LARGE)
+    tensor = arena.empty(shape)
+    assert tensor.shape == shape
     assert tensor._base is None
     assert (
         torch._C._storage_Use_Count(tensor.untyped_storage()._cdata) == 2

@@ -14,11 +14,13 @@ from ssvi.kernels.native import ops
 pytestmark = pytest.mark.skipif(not native.available(), reason=str(native.why_not()))
 
 
-@pytest.mark.parametrize("geometry", [CONV, LINEAR], ids=["conv", "linear"])
-def test_opcheck(geometry: Geometry) -> None:
+@pytest.mark.parametrize(
+    ("geometry", "pixels"), [(CONV, ()), (LINEAR, ()), (LINEAR, (1, 1))], ids=["conv", "linear", "linear on one pixel"]
+)
+def test_opcheck(geometry: Geometry, pixels: tuple[int, ...]) -> None:
     mu, sigma2, index = parameters(geometry)
     x = images(geometry=geometry).detach()
-    x = (x if geometry.ndim else x[:, :, None, None]).requires_grad_()
+    x = x.view(*x.shape, *pixels).requires_grad_()
     bias, seed, layer = torch.randn(geometry.shape[0], requires_grad=True), torch.tensor([7]), Convolution.of(geometry)
     torch.library.opcheck(ops.sparse_draw.op, (x, mu, sigma2, index, bias, seed, layer))
     torch.library.opcheck(ops.sparse_draw.op, (x.detach(), mu, sigma2, index, None, seed, layer))

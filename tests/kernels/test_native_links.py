@@ -114,14 +114,14 @@ def test_a_block_keeps_the_outputs_of_its_layers_and_nothing_else() -> None:
 def test_a_network_keeps_one_tensor_for_each_layer() -> None:
     net, x = network((2, 2, 2)), torch.randn(4, 3, 16, 16)
     layers = sum(isinstance(module, nn.BatchNorm2d) for module in net.modules())
-    assert len(kept(lambda: net(x))) == layers + 2  # and x, and what the head gets
+    assert len(kept(lambda: net(x))) == layers + 1  # and x; what the head gets is no image
 
 
 def test_of_a_long_sum_every_third_value_is_kept() -> None:
     """The stem and two blocks are a sum of three; the third and the sixth block begin new ones."""
     net, x = network((9,)), torch.randn(4, 3, 16, 16)
     layers = sum(isinstance(module, nn.BatchNorm2d) for module in net.modules())
-    assert len(kept(lambda: net(x))) == layers + 2 + 2
+    assert len(kept(lambda: net(x))) == layers + 1 + 2
 
 
 def test_nothing_outlives_the_backward_pass() -> None:

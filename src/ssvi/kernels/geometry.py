@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -24,8 +23,7 @@ _CONV_WEIGHT_GRAD = {
 }
 
 
-@dataclass(frozen=True)
-class Geometry:
+class Geometry(NamedTuple):
     """A linear map x -> y without its weights: `shape` is that of the dense weight, (out, in / groups, *kernel).
 
     A fully connected layer has no kernel, and then no stride, padding or dilation. Padding is zeros, the same on both
@@ -96,11 +94,15 @@ class Geometry:
         return grad_y.sum([0, *range(2, grad_y.dim())])
 
 
+_OF_MATRIX = (1, 1, 1, 1, 0, 0, 1, 1, 1)  # what follows `out` and `in_per_group` in the `Convolution` of a matrix
+
+
 class Convolution(NamedTuple):
     """A convolution without its weights: `Geometry` for x of shape (batch, channels, rows, columns).
 
-    A fully connected layer is a 1x1 convolution on planes of one pixel. An operator of torch takes the fields as a list
-    of integers, in this order, and begins with `Convolution(*layer)`, which gives them their names back.
+    A fully connected layer is a 1x1 convolution on planes of one pixel, and its x may be (batch, channels). An operator of
+    torch takes the fields as a list of integers, in this order, and begins with `Convolution(*layer)`, which gives them
+    their names back.
     """
 
     out: int
@@ -119,12 +121,17 @@ class Convolution(NamedTuple):
     def of(cls, geometry: Geometry) -> Convolution:
         """From a geometry of at most two spatial dimensions. Of one dimension, x is images of one row."""
         if geometry.ndim == 0:
-            return cls._make((*geometry.shape, 1, 1, 1, 1, 0, 0, 1, 1, 1))
+            return cls._make((*geometry.shape, *_OF_MATRIX))
         if geometry.ndim == 1:
             outputs, inputs, taps = geometry.shape
             along = (1, *geometry.stride, 0, *geometry.padding, 1, *geometry.dilation)
             return cls._make((outputs, inputs, 1, taps, *along, geometry.groups))
         return cls._make((*geometry.shape, *geometry.stride, *geometry.padding, *geometry.dilation, geometry.groups))
+
+    @property
+    def is_matrix(self) -> bool:
+        """Whether a fully connected layer is the same."""
+        return self[2:] == _OF_MATRIX
 
     @property
     def channels(self) -> int:
@@ -136,8 +143,10 @@ class Convolution(NamedTuple):
         """The number of weights of the dense layer."""
         return self.out * self.in_per_group * self.kernel_h * self.kernel_w
 
-    def out_shape(self, x_shape: Sequence[int]) -> tuple[int, int, int, int]:
+    def out_shape(self, x_shape: Sequence[int]) -> tuple[int, ...]:
         """The shape of y for x of a shape; where the kernel covers more than x and its padding, a size is not positive."""
+        if len(x_shape) == 2:
+            return x_shape[0], self.out
         batch, _channels, height, width = x_shape
         rows = (height + 2 * self.padding_h - self.dilation_h * (self.kernel_h - 1) - 1) // self.stride_h + 1
         columns = (width + 2 * self.padding_w - self.dilation_w * (self.kernel_w - 1) - 1) // self.stride_w + 1

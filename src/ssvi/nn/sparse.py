@@ -10,6 +10,7 @@ from typing import Protocol
 import torch
 from torch import Tensor, nn
 
+from ssvi import kernels
 from ssvi.kernels.geometry import Geometry
 from ssvi.nn.random_tensor import RandomTensor
 from ssvi.nn.sharded import whole, write
@@ -86,6 +87,13 @@ class SparsePosterior(RandomTensor, ABC):
     @abstractmethod
     def draw(self, x: Tensor, geometry: Geometry, bias: Tensor | None) -> Tensor:
         """y = theta * x + bias with theta ~ q: its own theta for each element of y if `is_local`, else one for all."""
+
+    def product(self, x: Tensor, geometry: Geometry, bias: Tensor | None) -> Tensor:
+        """y = theta * x + bias with the theta that is pinned, or by `draw` where none is."""
+        theta = self.theta
+        if theta is None:
+            return self.draw(x, geometry, bias)
+        return kernels.fixed(x, theta, self.index, geometry, bias)
 
     @abstractmethod
     def start_fresh(self, fresh: Tensor, sigma: float) -> None:

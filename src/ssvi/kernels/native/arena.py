@@ -25,12 +25,16 @@ _new_capsule.argtypes = (ctypes.c_void_p, ctypes.c_char_p, ctypes.c_void_p)
 
 
 def empty(shape: Sequence[int], half: bool = False) -> Tensor:
-    """A contiguous float32 tensor (batch, channels, rows, columns) without values; with `half` a bfloat16 one."""
-    block = library().ssvi_arena_take((ctypes.c_int64 * 4)(*shape), half) if prod(shape) >= LEAST_NUMBERS else None
+    """A contiguous float32 tensor (batch, channels, rows, columns), or (batch, channels), without values.
+
+    With `half` it is bfloat16.
+    """
+    large = prod(shape) >= LEAST_NUMBERS
+    block = library().ssvi_arena_take((ctypes.c_int64 * 4)(*(*shape, 1, 1)[:4]), half) if large else None
     if block is None:  # small, or the system gives no such range of addresses
-        return torch.empty(tuple(shape), dtype=torch.bfloat16 if half else torch.float32)
+        return torch.empty(shape, dtype=torch.bfloat16 if half else torch.float32)
     tensor: Tensor = from_dlpack(_new_capsule(block, _CAPSULE, None))
-    return tensor
+    return tensor if len(shape) == 4 else tensor.resize_(shape)  # a view would keep the tensor that it was made from
 
 
 def trim() -> None:

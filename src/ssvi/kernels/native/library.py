@@ -110,8 +110,8 @@ class Shape(ctypes.Structure):
 
     @classmethod
     def of(cls, x_shape: Sequence[int], conv: Convolution) -> Shape:
-        """A convolution on inputs of the shape (batch, channels, rows, columns)."""
-        batch, channels, height, width = x_shape
+        """A convolution on inputs of the shape (batch, channels, rows, columns), or (batch, channels)."""
+        batch, channels, height, width = (*x_shape, 1, 1)[:4]
         return cls(
             batch=batch, in_channels=channels, height=height, width=width, out_channels=conv.out,
             kernel_h=conv.kernel_h, kernel_w=conv.kernel_w, stride_h=conv.stride_h, stride_w=conv.stride_w,
@@ -137,8 +137,8 @@ class Strided(ctypes.Structure):
 
     @classmethod
     def of(cls, x: Tensor) -> Strided:
-        """A view of a tensor (batch, channels, rows, columns) of any strides."""
-        return cls(x.data_ptr(), *x.stride())
+        """A view of a tensor (batch, channels, rows, columns), or (batch, channels), of any strides."""
+        return cls(x.data_ptr(), *(*x.stride(), 1, 1)[:4])
 
 
 class Kept(ctypes.Structure):

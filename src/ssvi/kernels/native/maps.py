@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from operator import lt
+
 import torch
 from torch import Tensor
 
@@ -21,10 +23,11 @@ def supports(x: Tensor, geometry: Geometry) -> bool:
     Under autocast also on those in half precision, which are computed with in float32. Not inside `torch.func`, and not a
     transposed convolution that adds more rows than its stride: they are of no pixel.
     """
-    served = available() and x.device.type == "cpu" and geometry.ndim <= 2
+    served = available() and x.is_cpu and geometry.ndim <= 2
     served = served and (x.dtype == torch.float32 or (x.dtype in HALVES and torch.is_autocast_enabled("cpu")))
-    added = zip(geometry.output_padding or (), geometry.stride, strict=False)
-    return served and all(rows < stride for rows, stride in added) and not transforms.active()
+    if geometry.output_padding is not None:
+        served = served and all(map(lt, geometry.output_padding, geometry.stride))
+    return served and not transforms.active()
 
 
 def draw(
@@ -50,19 +53,22 @@ def fixed(x: Tensor, theta: Tensor, index: Tensor, geometry: Geometry, bias: Ten
 
 
 def _as_images(x: Tensor, geometry: Geometry) -> Tensor:
-    """x as (batch, channels, rows, columns) in float32: Linear has one pixel, a layer of one dimension one row."""
+    """x in float32 as (batch, inputs) for Linear, else as (batch, channels, rows, columns), of one dimension with one row.
+
+    An x that is so already is returned itself: autograd takes microseconds for a view.
+    """
     if geometry.ndim == 0:
         if x.dim() == 0 or x.shape[-1] != geometry.shape[1]:
             raise ValueError(f"x: shape {tuple(x.shape)} does not fit a layer of {geometry.shape[1]} inputs")
-        return x.float().reshape(-1, geometry.shape[1], 1, 1)
+        return x.float() if x.dim() == 2 else x.float().reshape(-1, geometry.shape[1])
     images = x.float().unsqueeze(-2) if geometry.ndim == 1 else x.float()
     return images if images.dim() == 4 else images.unsqueeze(0)
 
 
 def _as_given(y: Tensor, x: Tensor, geometry: Geometry) -> Tensor:
     """y with as many dimensions as x was given with, and in its precision."""
-    y = y.to(x.dtype)
+    y = y if y.dtype == x.dtype else y.to(x.dtype)
     if geometry.ndim == 0:
-        return y.reshape(*x.shape[:-1], geometry.shape[0])
+        return y if x.dim() == 2 else y.reshape(*x.shape[:-1], geometry.shape[0])
     y = y.squeeze(-2) if geometry.ndim == 1 else y
     return y if x.dim() == y.dim() else y.squeeze(0)

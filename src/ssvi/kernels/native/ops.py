@@ -1,7 +1,7 @@
 """The kernels as operators of torch: autograd, fake tensors and torch.compile know them.
 
-Every operator sees a convolution: x is (batch, channels, rows, columns), and `layer` is a `Convolution`, which reaches the
-inside of an operator as a list of its fields.
+Every operator sees a convolution: x is (batch, channels, rows, columns), or (batch, channels) for a matrix. `layer` is a
+`Convolution`, which reaches the inside of an operator as a list of its fields.
 """
 
 from __future__ import annotations
@@ -60,7 +60,9 @@ def sparse_draw_backward(
     grad_y: Tensor, x: Tensor, t: Tensor, mu: Tensor, sigma2: Tensor, index: Tensor, layer: Sequence[int], need_x: bool
 ) -> tuple[Tensor, Tensor, Tensor]:
     """dl/dx (empty where it is not needed), dl/dmu, dl/dsigma^2."""
-    return backward(grad_y, x, t, mu, sigma2, index, Convolution(*layer), need_x)
+    grad_x, grad_mu, grad_sigma2 = backward(grad_y, x, t, mu, sigma2, index, Convolution(*layer), need_x)
+    assert grad_sigma2 is not None
+    return grad_x, grad_mu, grad_sigma2
 
 
 @sparse_draw_backward.register_fake
@@ -80,7 +82,7 @@ def _save_draw(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor])
 def _draw_backward(ctx: Any, grad_y: Tensor, _grad_t: Tensor) -> tuple[Tensor | None, ...]:
     x, mu, sigma2, index, seed, t = ctx.saved_tensors
     need_x, *_, need_bias, _, _ = ctx.needs_input_grad
-    grad_bias = grad_y.sum((0, 2, 3)) if need_bias else None
+    grad_bias = theta_gradients.of_bias(grad_y) if need_bias else None
     if transforms.differentiates_gradients():
         conv = Convolution(*ctx.layer)
         gradients = transforms.draw_gradients(grad_y, x, mu, sigma2, index, int(seed) % 2**64, conv)

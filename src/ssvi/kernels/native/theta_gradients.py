@@ -37,10 +37,15 @@ def register(
         else:
             of_layer = backward(grad_y, *ctx.saved_tensors, ctx.layer, *ctx.own, need_x)
         grad_x, grad_theta = of_layer
-        grad_bias = grad_y.sum((0, 2, 3)) if need_bias else None
+        grad_bias = of_bias(grad_y) if need_bias else None
         return grad_x if need_x else None, grad_theta, None, grad_bias, *[None] * len(rest)
 
     op.register_autograd(differentiate, setup_context=save)
+
+
+def of_bias(grad_y: Tensor) -> Tensor:
+    """dl/dbias: the sum over all examples and pixels."""
+    return grad_y.sum(0) if grad_y.dim() == 2 else grad_y.sum((0, 2, 3))
 
 
 def shapes(grad_y: Tensor, x: Tensor, theta: Tensor, *rest: Any) -> tuple[Tensor, Tensor]:

@@ -7,7 +7,6 @@ with the same noise: equal up to rounding, and differentiable as often as one li
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
@@ -29,7 +28,7 @@ def fixed_gradients(
     grad_y: Tensor, x: Tensor, theta: Tensor, index: Tensor, conv: Convolution
 ) -> tuple[Tensor | None, ...]:
     """dl/dx and dl/dtheta of y = theta * x."""
-    geometry = _geometry(conv)
+    geometry = _geometry(conv, x)
     return _gradients(lambda x, theta: dense.fixed(x, theta, index, geometry), (x, theta), grad_y)
 
 
@@ -37,10 +36,10 @@ def transposed_gradients(
     grad_y: Tensor, x: Tensor, theta: Tensor, index: Tensor, conv: Convolution
 ) -> tuple[Tensor | None, ...]:
     """dl/dx and dl/dtheta of y = theta^T * x."""
-    plain = replace(_geometry(conv), output_padding=(0, 0))
+    plain = _geometry(conv, x)._replace(output_padding=(0, 0))
     least = plain.transposed_size(x.shape[2:])
     rows, columns = (size - without for size, without in zip(grad_y.shape[2:], least, strict=True))
-    geometry = replace(plain, output_padding=(rows, columns))
+    geometry = plain._replace(output_padding=(rows, columns))
     return _gradients(lambda x, theta: dense.fixed(x, theta, index, geometry), (x, theta), grad_y)
 
 
@@ -48,7 +47,7 @@ def draw_gradients(
     grad_y: Tensor, x: Tensor, mu: Tensor, sigma2: Tensor, index: Tensor, seed: int, conv: Convolution
 ) -> tuple[Tensor | None, ...]:
     """dl/dx, dl/dmu and dl/dsigma^2 of y = mu * x + sqrt(sigma^2 * x^2) eps, for the eps of this seed."""
-    geometry, eps = _geometry(conv), _noise(x, sigma2, index, seed, conv)
+    geometry, eps = _geometry(conv, x), _noise(x, sigma2, index, seed, conv)
 
     def y(x: Tensor, mu: Tensor, sigma2: Tensor) -> Tensor:
         mean, variance = dense.moments(x, mu, sigma2, index, geometry)
@@ -90,7 +89,7 @@ class Normed(NamedTuple):
 
     def value(self, x: Tensor, theta: Tensor, weight: Tensor | None, shift: Tensor | None = None) -> Tensor:
         """Its value for these parameters."""
-        y = dense.fixed(x, theta, self.support, _geometry(self.conv))
+        y = dense.fixed(x, theta, self.support, _geometry(self.conv, x))
         return F.batch_norm(y, None, None, weight, shift, True, 0.0, self.eps)
 
 
@@ -125,11 +124,13 @@ def _noise(x: Tensor, sigma2: Tensor, index: Tensor, seed: int, conv: Convolutio
     """The eps of the forward pass: with mu = 0, y is sqrt(Var[y]) eps."""
     x, sigma2 = x.detach(), sigma2.detach()
     y, _ = forward(x, torch.zeros_like(sigma2), sigma2, index, None, seed, conv)
-    variance = dense.fixed(x * x, sigma2, index, _geometry(conv))
+    variance = dense.fixed(x * x, sigma2, index, _geometry(conv, x))
     return y / variance.clamp_min(dense.VARIANCE_FLOOR).sqrt()
 
 
-def _geometry(conv: Convolution) -> Geometry:
+def _geometry(conv: Convolution, x: Tensor) -> Geometry:
+    if x.dim() == 2:
+        return Geometry(conv[:2])
     return Geometry(
         (conv.out, conv.in_per_group, conv.kernel_h, conv.kernel_w),
         (conv.stride_h, conv.stride_w),

@@ -52,24 +52,28 @@ inline void few_forward(const View& view, const Pattern& pattern, const Tensor& 
 }
 
 // dl/dx, which may be null, and dl/dtheta. Of the transposed view, the accumulators are the inputs and the planes the outputs.
+// The first example writes dl/dtheta, so nothing has to be cleared and read again.
 inline void few_backward(const View& view, const Pattern& pattern, const Tensor& x, const Tensor& grad_y, const float* theta,
                          float* dx, float* grad) {
-    std::memset(grad, 0, pattern.count * sizeof(float));
     if (dx) std::memset(dx, 0, view.batch * view.channels * sizeof(float));
     Inputs inputs(x, view.channels);
     for (int64_t i = 0; i < view.batch; i++) {
         const float* in = inputs.of(i);
         float* to = dx ? dx + i * view.channels : nullptr;
+        const bool first = i == 0;
         for (int64_t c = 0; c < view.planes; c++) {
             const float g = grad_y.data[i * grad_y.image + c * grad_y.channel];
             const int32_t begin = pattern.row_start[c], end = pattern.row_start[c + 1];
             if (to)
+#pragma GCC unroll 4
                 for (int32_t k = begin; k < end; k++) {
                     const int32_t at = pattern.row_offset[k];
-                    grad[k] += g * in[at], to[at] += g * theta[k];
+                    grad[k] = first ? g * in[at] : grad[k] + g * in[at];
+                    to[at] += g * theta[k];
                 }
             else
-                for (int32_t k = begin; k < end; k++) grad[k] += g * in[pattern.row_offset[k]];
+                for (int32_t k = begin; k < end; k++)
+                    grad[k] = first ? g * in[pattern.row_offset[k]] : grad[k] + g * in[pattern.row_offset[k]];
         }
     }
 }
