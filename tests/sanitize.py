@@ -17,7 +17,8 @@ FLAGS = ("-O1", "-g", "-fsanitize=address,undefined", "-fno-sanitize-recover=und
 
 FILES = ("test_native_ops", "test_native", "test_native_autograd", "test_native_folded", "test_native_conv_norm",
          "test_native_pattern", "test_native_threads", "test_native_batchnorm", "test_native_noise",
-         "test_native_select", "test_native_links", "test_native_conv_norm_pair", "test_ivon")  # fmt: skip
+         "test_native_select", "test_native_links", "test_native_conv_norm_pair", "test_native_blocks",
+         "test_native_few", "test_native_convolution", "test_ivon")  # fmt: skip
 # without test_native_library and test_native_allocator: the sanitizers have an allocator of their own
 
 

@@ -38,7 +38,8 @@ def dense_vi_bytes(net: nn.Module, thetas: int) -> int:
 
 
 def _statistics_bytes(net: nn.Module, thetas: int) -> int:
-    """Mean and variance of each channel under 1 + thetas thetas, a seed, a fingerprint and a sign of pairs, of every BatchNorm layer."""
+    """Of every BatchNorm layer the mean and variance of each channel under 1 + thetas thetas, a seed, a fingerprint, and a
+    byte that says that thetas come in pairs."""
     norms = [module for module in net.modules() if isinstance(module, _BatchNorm)] if thetas else []
     running = [norm.running_mean for norm in norms if norm.running_mean is not None]
     return sum(2 * (1 + thetas) * mean.numel() * mean.element_size() + 2 * 8 + 1 for mean in running)

@@ -10,7 +10,7 @@ from torch import nn
 
 from ssvi.errors import UserError
 from ssvi.nn.at_theta import at_theta
-from ssvi.nn.random_tensor import Thetas, drawn, is_random, opposite, pinned_at, random_tensors
+from ssvi.nn.random_tensor import Draw, drawn, is_random, opposite, pinned_at, random_tensors
 from ssvi.nn.theta_statistics import Fitted, fitted
 
 Theta = AbstractContextManager[None]
@@ -71,10 +71,10 @@ def numbered_thetas(bnn: nn.Module, samples: int, statistics: Fitted, seed: int 
 def _draws(net: nn.Module, samples: int, generator: torch.Generator | None) -> Iterator[Theta]:
     """In opposite pairs: what is linear in theta - mu cancels in their mean, and each alone is a draw from q."""
     free = [tensor for tensor in random_tensors(net) if tensor.theta is None]
-    thetas: Thetas = {}
+    theta: Draw = {}
     for number in range(samples):
-        thetas = opposite(thetas, generator) if number % 2 else drawn(free, generator)
-        yield pinned_at(thetas)
+        theta = opposite(theta, generator) if number % 2 else drawn(free, generator)
+        yield pinned_at(theta)
 
 
 def _fitted_where_all_is_random(net: nn.Module) -> Fitted:

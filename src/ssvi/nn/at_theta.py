@@ -8,7 +8,7 @@ from contextlib import contextmanager
 import torch
 from torch import nn
 
-from ssvi.nn.random_tensor import Thetas, drawn, opposite, pinned_at, pinned_at_mean, random_tensors
+from ssvi.nn.random_tensor import Draw, drawn, opposite, pinned_at, pinned_at_mean, random_tensors
 from ssvi.nn.statistics_in_use import in_use
 from ssvi.nn.theta_statistics import Fitted, fitted
 
@@ -21,7 +21,7 @@ def theta_generator(seed: int, number: int) -> torch.Generator:
     return torch.Generator().manual_seed((seed + STRIDE * number) % 2**63)
 
 
-def theta_numbered(bnn: nn.Module, seed: int, number: int, *, in_pairs: bool = True) -> Thetas:
+def theta_numbered(bnn: nn.Module, seed: int, number: int, *, in_pairs: bool = True) -> Draw:
     """theta number 0, 1, ...: number 2 k + 1 lies opposite to number 2 k.
 
     Args:
@@ -32,16 +32,16 @@ def theta_numbered(bnn: nn.Module, seed: int, number: int, *, in_pairs: bool = T
     """
     second = in_pairs and number % 2 == 1
     generator = theta_generator(seed, number - second)
-    thetas = drawn(random_tensors(bnn), generator)
-    return opposite(thetas, generator) if second else thetas
+    theta = drawn(random_tensors(bnn), generator)
+    return opposite(theta, generator) if second else theta
 
 
 @contextmanager
 def at_theta(bnn: nn.Module, number: int, statistics: Fitted) -> Iterator[None]:
     """Inside, theta is the draw with this number, and BatchNorm in evaluation has the statistics of that theta."""
     known = next(iter(statistics.values()))
-    thetas = theta_numbered(bnn, int(known.seed), number, in_pairs=known.in_pairs)
-    with pinned_at(thetas), in_use(statistics, 1 + number):
+    theta = theta_numbered(bnn, int(known.seed), number, in_pairs=known.in_pairs)
+    with pinned_at(theta), in_use(statistics, 1 + number):
         yield
 
 

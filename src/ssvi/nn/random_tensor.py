@@ -149,26 +149,26 @@ def at_sample(bnn: nn.Module, generator: torch.Generator | None = None) -> Itera
         yield
 
 
-Thetas = Mapping[RandomTensor, Tensor]
-"""A value for each of some random tensors."""
+Draw = Mapping[RandomTensor, Tensor]
+"""A value of each of some random tensors."""
 
 
-def drawn(tensors: Iterable[RandomTensor], generator: torch.Generator | None = None) -> Thetas:
+def drawn(tensors: Iterable[RandomTensor], generator: torch.Generator | None = None) -> Draw:
     """One draw of each."""
     return {tensor: tensor.sample(generator).detach() for tensor in tensors}
 
 
-def opposite(thetas: Thetas, generator: torch.Generator | None = None) -> Thetas:
-    """The draws on the other side of the mean."""
-    return {tensor: tensor.opposite(theta, generator).detach() for tensor, theta in thetas.items()}
+def opposite(draw: Draw, generator: torch.Generator | None = None) -> Draw:
+    """The draw on the other side of the mean."""
+    return {tensor: tensor.opposite(theta, generator).detach() for tensor, theta in draw.items()}
 
 
 @contextmanager
-def pinned_at(thetas: Thetas) -> Iterator[None]:
+def pinned_at(draw: Draw) -> Iterator[None]:
     """Inside, each of these tensors is pinned at its value."""
-    before = {tensor: tensor.pinned for tensor in thetas}
+    before = {tensor: tensor.pinned for tensor in draw}
     try:
-        for tensor, theta in thetas.items():
+        for tensor, theta in draw.items():
             tensor.pin(theta)
         yield
     finally:
