@@ -11,7 +11,7 @@ from torch import nn
 import ssvi
 from ssvi.nn.models import lenet, resnet18
 from ssvi.training import model_file
-from ssvi.training.model_header import ModelAbout, ModelFileError
+from ssvi.training.model_header import FORMAT, IN_PAIRS, ModelAbout, ModelFileError
 
 
 class Tied(nn.Module):
@@ -22,6 +22,11 @@ class Tied(nn.Module):
 
     def forward(self, x):
         return self.b(self.norm(self.a(x)))
+
+
+def header_of(path) -> dict:
+    with safe_open(path, framework="pt") as file:
+        return json.loads(file.metadata()["ssvi"])
 
 
 def assert_same(a: nn.Module, b: nn.Module) -> None:
@@ -54,6 +59,11 @@ def test_batchnorms_statistics_of_single_thetas_come_back(tmp_path):
     again = model_file.load(path, net=Tied())
     assert_same(bnn, again)
     assert torch.equal(ssvi.predict(again, x, 3), ssvi.predict(bnn.eval(), x, 3))
+    assert header_of(path)["format"] == IN_PAIRS, "an earlier version would draw each theta by itself"
+    bnn.norm.per_theta.pairs = None  # as version 0.2 wrote it
+    model_file.save(bnn, path)
+    assert header_of(path)["format"] == FORMAT
+    assert_same(bnn, model_file.load(path, net=Tied()))
     del bnn.norm.per_theta
     model_file.save(bnn, path)
     assert_same(bnn, model_file.load(path, net=Tied()))
@@ -103,7 +113,7 @@ def test_files_that_are_not_models(tmp_path):
     with pytest.raises(ModelFileError, match="damaged"):
         model_file.load(path, net=nn.Linear(8, 8))
     save_file(load_file_of(whole, tmp_path), path, {"ssvi": '{"format": 99}'})
-    with pytest.raises(ModelFileError, match="format 99, this version reads 2, 3, 4, 5, 6:"):
+    with pytest.raises(ModelFileError, match="format 99, this version reads 2, 3, 4, 5, 6, 7:"):
         model_file.load(path)
 
 

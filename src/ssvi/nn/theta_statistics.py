@@ -22,6 +22,9 @@ from ssvi.nn.warning_level import level_of_user
 NAME = "per_theta"
 """The name of the statistics among the children of a BatchNorm layer, and in a state_dict."""
 
+PAIRS = f"{NAME}.pairs"
+"""The name in a state_dict, behind that of the layer, of what is there if thetas come in pairs."""
+
 
 class Row(NamedTuple):
     """The statistics of one theta."""
@@ -91,7 +94,7 @@ def make_room(net: nn.Module, state: Mapping[str, Tensor]) -> None:
     """Give BatchNorm layers for which a state_dict has statistics of single thetas some of that size, to be filled."""
     for name, norm in net.named_modules():
         if isinstance(norm, _BatchNorm) and (mean := state.get(f"{name}.{NAME}.mean")) is not None:
-            in_pairs = f"{name}.{NAME}.pairs" in state
+            in_pairs = f"{name}.{PAIRS}" in state
             room = ThetaStatistics(torch.zeros_like(mean), torch.ones_like(mean), seed=0, weights=0, in_pairs=in_pairs)
             norm.add_module(NAME, room)
 

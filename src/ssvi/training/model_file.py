@@ -26,10 +26,12 @@ from ssvi.nn.layers import layers, posterior_uses
 from ssvi.nn.reasons import check_plain
 from ssvi.nn.sparse import SparsePosterior
 from ssvi.nn.spread import SparseSpread
+from ssvi.nn.theta_statistics import PAIRS
 from ssvi.training.model_building import build
 from ssvi.training.model_checks import fill, not_finite
 from ssvi.training.model_header import (
     FORMAT,
+    IN_PAIRS,
     OF_A_FAMILY,
     OF_A_TABLE,
     Header,
@@ -66,7 +68,7 @@ def save(
         )
     posteriors = {name: _stored_posterior(posterior) for name, posterior in posterior_uses(net)}
     header = Header(
-        format=_format(posteriors.values(), about, table),
+        format=_format(tensors, posteriors.values(), about, table),
         recipe=recipe,
         posteriors=posteriors,
         about=about,
@@ -78,8 +80,12 @@ def save(
     write_whole(Path(path), SEAL.put(as_safetensors(tensors, {"ssvi": text})))
 
 
-def _format(posteriors: Iterable[StoredPosterior], about: ModelAbout | None, table: Preprocessing | None) -> int:
+def _format(
+    names: Iterable[str], posteriors: Iterable[StoredPosterior], about: ModelAbout | None, table: Preprocessing | None
+) -> int:
     """The format of the first readers that understand all of it."""
+    if any(name.endswith(f".{PAIRS}") for name in names):
+        return IN_PAIRS
     if any(stored.family != GAUSSIAN for stored in posteriors):
         return OF_A_FAMILY
     return OF_A_TABLE if table else about.format if about else FORMAT

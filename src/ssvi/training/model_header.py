@@ -26,7 +26,10 @@ OF_A_TABLE = 5
 OF_A_FAMILY = 6
 """The format of a network whose posterior is not Gaussian; earlier readers would take it for a Gaussian one."""
 
-READABLE = (2, FORMAT, NOT_SQUARE, OF_A_TABLE, OF_A_FAMILY)
+IN_PAIRS = 7
+"""The format of a network with BatchNorm's statistics of opposite thetas; earlier readers would draw each by itself."""
+
+READABLE = (2, FORMAT, NOT_SQUARE, OF_A_TABLE, OF_A_FAMILY, IN_PAIRS)
 """The formats that this version reads."""
 
 
