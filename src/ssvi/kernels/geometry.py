@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
@@ -23,7 +24,8 @@ _CONV_WEIGHT_GRAD = {
 }
 
 
-class Geometry(NamedTuple):
+@dataclass(frozen=True)
+class Geometry:
     """A linear map x -> y without its weights: `shape` is that of the dense weight, (out, in / groups, *kernel).
 
     A fully connected layer has no kernel, and then no stride, padding or dilation. Padding is zeros, the same on both

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from torch import Tensor, nn
 
 from ssvi.kernels.geometry import Geometry
@@ -32,4 +34,4 @@ class ConvTranspose(LinearMap):
         """y = theta * x + bias, with noise of its own for each element of y, of torch's `output_size` if it is given."""
         sizes = (self.stride, self.padding, self.kernel_size, len(self.stride), self.dilation)
         padding = nn.modules.conv._ConvTransposeNd._output_padding(self, x, output_size, *sizes)  # type: ignore[arg-type]
-        return self.mapped(x, self.geometry._replace(output_padding=tuple(padding)))
+        return self.mapped(x, replace(self.geometry, output_padding=tuple(padding)))

@@ -7,6 +7,7 @@ with the same noise: equal up to rounding, and differentiable as often as one li
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import torch
@@ -36,10 +37,10 @@ def transposed_gradients(
     grad_y: Tensor, x: Tensor, theta: Tensor, index: Tensor, conv: Convolution
 ) -> tuple[Tensor | None, ...]:
     """dl/dx and dl/dtheta of y = theta^T * x."""
-    plain = _geometry(conv, x)._replace(output_padding=(0, 0))
+    plain = replace(_geometry(conv, x), output_padding=(0, 0))
     least = plain.transposed_size(x.shape[2:])
     rows, columns = (size - without for size, without in zip(grad_y.shape[2:], least, strict=True))
-    geometry = plain._replace(output_padding=(rows, columns))
+    geometry = replace(plain, output_padding=(rows, columns))
     return _gradients(lambda x, theta: dense.fixed(x, theta, index, geometry), (x, theta), grad_y)
 
 
