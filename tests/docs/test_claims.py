@@ -118,7 +118,9 @@ def test_an_hour_of_cifar10():
         pytest.skip("the folder zoo/ is in the repository, not in the source package")
     metrics = json.loads(card.read_text())["metrics"]
     said = [metrics[name]["value"] for name in ("accuracy", "nll", "ece")]
-    assert "| {:.1%}, NLL {:.3f}, ECE {:.3f} |".format(*said).replace("%", " %") in claims(README)
+    assert "| {:.1%}, NLL **{:.3f}**, ECE **{:.3f}** |".format(*said).replace("%", " %") in claims(README)
+    rigl = row(RESULTS, "| RigL, density 0.05, width 64 |", "## cifar10-hour: equal time")
+    assert "| RigL, 44 epochs, **{:.1f} %**, {:.3f}, {:.3f} |".format(*rigl) in claims(README)
     table = "## cifar10-hour-26-epochs: equal time"
     ours, rigl = (row(RESULTS, f"| {name}, density 0.05, width 64 |", table) for name in ("SSVI", "RigL"))
     assert "| {:.1f} %, NLL {:.3f}, ECE **{:.3f}** |".format(*ours) in claims(README)
