@@ -26,7 +26,9 @@ def test_a_finished_run_opens_and_evaluates(name, tmp_path):
     """Where no thetas are kept with statistics of BatchNorm they are other ones: they come in pairs now."""
     folder = shutil.copytree(FOLDERS / name, tmp_path / name)
     run, result = FinishedRun(folder), json.loads((folder / "result.json").read_text())
-    assert ssvi.evaluate(run.net, run.batches(run.test), 5).nll == pytest.approx(result["nll"], rel=1e-2 if name == "vd" else 1e-4)
+    assert ssvi.evaluate(run.net, run.batches(run.test), 5).nll == pytest.approx(
+        result["nll"], rel=1e-2 if name == "vd" else 1e-4
+    )
     evaluation = evaluate_run(run, samples=2)
     assert evaluation.cost.training_flops > 0
     assert len(RunFolder(folder).metrics()) == run.recipe.all_epochs
