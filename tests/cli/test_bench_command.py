@@ -55,13 +55,13 @@ def test_json_and_page(asked, tmp_path):
 
 def test_a_page_keeps_the_sections_of_other_programs(asked, tmp_path):
     page, others = tmp_path / "page.md", between_markers("gpu-count", "## GPUs, counted\n\n183 launches")
-    page.write_text(f"# An old page\n\n{others}\nan old table\n")
+    page.write_text(f"# An outdated page\n\n{others}\nan outdated table\n")
     for _ in range(2):
         CliRunner().invoke(bench_command, ["--profile", "--write", str(page)])
     text = page.read_text()
     assert text.endswith(others)
     assert text.count("183 launches") == text.count("## Where the time of a step goes") == 1
-    assert "old" not in text
+    assert "outdated" not in text
 
 
 def test_a_table_that_does_not_exist_is_named(asked):
