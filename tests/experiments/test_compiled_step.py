@@ -1,18 +1,12 @@
 """The program that times the step of IVON compiled by torch: the sides take the same steps, and each has a column."""
 
-import importlib.util
-from pathlib import Path
-
 import torch
 from click.testing import CliRunner
-
-PROGRAM = Path(__file__).parent.parent.parent / "experiments" / "compiled_step.py"
+from programs import load_program
 
 
 def test_each_batch_size_has_a_time_for_each_side(monkeypatch):
-    spec = importlib.util.spec_from_file_location("compiled_step", PROGRAM)
-    program = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(program)
+    program = load_program("compiled_step")
     calls = {"as it is": 0, "again": 0}
 
     def counted(side):

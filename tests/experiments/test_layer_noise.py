@@ -1,26 +1,20 @@
 """The program that measures what noise in a layer costs: its numbers on a layer whose answer is known, and its table."""
 
-import importlib.util
 import math
-from pathlib import Path
 
 import pytest
 import torch
 from click.testing import CliRunner
+from programs import load_program
 from torch import nn
 
 import ssvi
 from ssvi.cli import cli
 
-PROGRAM = Path(__file__).parent.parent.parent / "experiments" / "layer_noise.py"
-
 
 @pytest.fixture
 def program():
-    spec = importlib.util.spec_from_file_location("layer_noise", PROGRAM)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_program("layer_noise")
 
 
 def test_the_rise_is_that_of_the_second_derivative(program):

@@ -1,25 +1,18 @@
 """The program that compares pairs of opposite thetas with independent ones."""
 
-import importlib.util
-from pathlib import Path
-
 import pytest
 import torch
 from click.testing import CliRunner
+from programs import load_program
 from torch import nn
 
 import ssvi
 from ssvi.cli import cli
 
-PROGRAM = Path(__file__).parent.parent.parent / "experiments" / "opposite_draws.py"
-
 
 @pytest.fixture(scope="module")
 def program():
-    spec = importlib.util.spec_from_file_location("opposite_draws", PROGRAM)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_program("opposite_draws")
 
 
 def test_averages_have_as_many_thetas_in_pairs_or_alone(program):

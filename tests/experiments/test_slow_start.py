@@ -1,17 +1,11 @@
 """The program that measures how long lr of IVON should rise: each case trains, and a line is printed for it."""
 
-import importlib.util
-from pathlib import Path
-
 from click.testing import CliRunner
-
-PROGRAM = Path(__file__).parent.parent.parent / "experiments" / "slow_start.py"
+from programs import load_program
 
 
 def test_each_case_has_a_line_for_each_warmup(monkeypatch):
-    spec = importlib.util.spec_from_file_location("slow_start", PROGRAM)
-    program = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(program)
+    program = load_program("slow_start")
     short = {name: (make, 1, temperature) for name, (make, _, temperature) in program.CASES.items()}
     monkeypatch.setattr(program, "CASES", {name: short[name] for name in ("fresh LeNet", "fresh MLP")})
     monkeypatch.setattr(program, "BATCH", 200)
@@ -24,9 +18,7 @@ def test_each_case_has_a_line_for_each_warmup(monkeypatch):
 
 
 def test_validation_images_are_none_of_the_training_images():
-    spec = importlib.util.spec_from_file_location("slow_start", PROGRAM)
-    program = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(program)
+    program = load_program("slow_start")
     (train, _), (held_out, _) = program.examples()
     assert len(held_out) == 300
     both = {image.numpy().tobytes() for image in train} & {image.numpy().tobytes() for image in held_out}

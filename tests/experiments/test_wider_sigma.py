@@ -1,25 +1,20 @@
 """The program that asks what another sigma would do to a trained network: the sigmas that it gives, and its table."""
 
-import importlib.util
 from pathlib import Path
 
 import pytest
 import torch
 from click.testing import CliRunner
+from programs import load_program
 from torch import nn
 
 import ssvi
 from ssvi.cli import cli
 
-PROGRAM = Path(__file__).parent.parent.parent / "experiments" / "wider_sigma.py"
-
 
 @pytest.fixture(scope="module")
 def program():
-    spec = importlib.util.spec_from_file_location("wider_sigma", PROGRAM)
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return load_program("wider_sigma")
 
 
 @pytest.fixture(scope="module")
