@@ -8,7 +8,6 @@ Digits, a sine with a gap, and UCI regression; the README in this folder tells h
 from __future__ import annotations
 
 import ast
-import shlex
 import sys
 import time
 from collections.abc import Sequence
@@ -116,7 +115,7 @@ def _print(tasks: Sequence[Task], results: Sequence[RunResult], write: Path | No
 
 def _section(tables: Sequence[comparison.Table]) -> str:
     """The tables as Markdown, with what made them."""
-    command, machine = shlex.join(["python", "experiments/small_data.py", *sys.argv[1:]]), this_machine()
+    command, machine = comparison.command_line(["python", "experiments/small_data.py", *sys.argv[1:]]), this_machine()
     made = f"{time.strftime('%Y-%m-%d')}, {machine.processor}, one thread, torch {machine.torch}."
     return f"## Little data\n\n`{command}`\n\n{made} {NOTE}\n{''.join(map(markdown, tables))}"
 

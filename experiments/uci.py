@@ -8,7 +8,6 @@ The README in this folder tells how both sides are trained.
 
 from __future__ import annotations
 
-import shlex
 import sys
 import time
 from collections.abc import Sequence
@@ -92,9 +91,8 @@ def _names(data: str) -> list[str]:
 def _section(tables: Sequence[comparison.Table], summary: str) -> str:
     """The tables as Markdown, with what made them."""
     machine = this_machine()
-    command = (
-        f"python experiments/uci.py run --out runs/uci\n{shlex.join(['python', 'experiments/uci.py', *sys.argv[1:]])}"
-    )
+    shown = comparison.command_line(["python", "experiments/uci.py", *sys.argv[1:]])
+    command = f"python experiments/uci.py run --out runs/uci\n{shown}"
     made = f"{time.strftime('%Y-%m-%d')}, {machine.processor}, one thread, torch {machine.torch}."
     note = (
         "Our rows: mean ± standard error over the splits, defaults of `SSVIRegressor`, 50 samples of theta; published rows "

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import os
-import shlex
 import sys
 from pathlib import Path
 
 from equal.speed import Measurement
-from ssvi.comparison import Table, write_section
+from ssvi.comparison import Table, command_line, write_section
 from ssvi.comparison.page import between_markers, markdown
 from ssvi.training.run_folder import RunError, write_whole
 
@@ -45,7 +44,7 @@ def write_svg(file: Path, text: str) -> None:
 
 def _made(measurement: Measurement) -> str:
     """The command, and how the time was measured."""
-    command, machine = shlex.join(["python", "experiments/equal_time.py", *sys.argv[1:]]), measurement.machine
+    command, machine = command_line(["python", "experiments/equal_time.py", *sys.argv[1:]]), measurement.machine
     if measurement.counted:
         return (
             f"`{command}`\n\nRecipe {Path(measurement.recipe).stem}. The machine was not idle, so no time was measured: the "

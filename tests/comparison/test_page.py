@@ -37,3 +37,9 @@ def test_a_section_is_replaced_between_its_markers(tmp_path):
     page.write_text("<!-- compare digits -->\n")
     with pytest.raises(RunError, match="mend the page"):
         comparison.write_section(page, "digits", text)
+
+
+@pytest.mark.parametrize("data_dir", [["--data-dir", "/home/me/data"], ["--data-dir=/home/me/data"], []])
+def test_a_page_does_not_tell_where_a_machine_keeps_its_data(data_dir):
+    words = ["ssvi", "compare", "digits", *data_dir, "--write", "my results.md"]
+    assert comparison.command_line(words) == "ssvi compare digits --write 'my results.md'"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -84,7 +83,7 @@ def compare_command(
     evaluate_missing(runs, samples, jobs, data_dir, home)
     home.close()
     results = comparison.evaluate_runs(runs, failures, samples, data_dir, bar)
-    command = shlex.join(["ssvi", *sys.argv[1:]])
+    command = comparison.command_line(["ssvi", *sys.argv[1:]])
     _print(results, Context.now(command, recipe, recipes, chosen, samples, jobs), write, as_json)
     _write_reports(results, folder / "report.html", samples, data_dir)
     _exit_if_failed(results)

@@ -11,7 +11,7 @@ from ssvi.comparison.engine import Outcome, evaluate_missing, train_missing
 from ssvi.comparison.grid import PlannedRun, plan, refuse_changes
 from ssvi.comparison.homes import Home, LocalProcesses, Needs
 from ssvi.comparison.optuna_storage import TuningError, default_storage, load_optuna
-from ssvi.comparison.page import Context, comparison_to_json, section, write_section
+from ssvi.comparison.page import Context, command_line, comparison_to_json, section, write_section
 from ssvi.comparison.results import EvaluatedRun, FailedRun, Place, RunResult, evaluate_runs, run_to_json
 from ssvi.comparison.rounds import Budget
 from ssvi.comparison.rows import Row, RowSummary, rows
@@ -49,6 +49,7 @@ __all__ = [
     "best",
     "check_runs",
     "check_variations",
+    "command_line",
     "comparison_to_json",
     "default_storage",
     "evaluate_missing",

@@ -6,6 +6,7 @@ The section stands between two markers, so that a later comparison replaces it.
 from __future__ import annotations
 
 import re
+import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,6 +27,20 @@ NOTE = (
     "Training FLOPs are counted by one counter for all methods (2 per multiply-accumulate); they are not those of the "
     "paper, see docs/differences.md. Sparsity is the share of all weights that are gone, the unit is what a method removes."
 )
+
+DATA_DIR = "--data-dir"
+
+
+def command_line(words: Sequence[str]) -> str:
+    """A command as a page shows it: without `--data-dir`, which says where one machine keeps its data."""
+    rest = iter(words)
+    kept = []
+    for word in rest:
+        if word == DATA_DIR:
+            next(rest, None)
+        elif not word.startswith(f"{DATA_DIR}="):
+            kept.append(word)
+    return shlex.join(kept)
 
 
 @dataclass(frozen=True)
