@@ -28,11 +28,13 @@ _WITHOUT_RESULT: dict[str, tuple[Any, ...]] = {  # they take no memory
     "ssvi_ivon_curvature": (c_void_p, c_int64, c_int64),
     "ssvi_ivon_step": (c_void_p, c_int64, c_int64),
     "ssvi_arena_trim": (),
+    "ssvi_limit_workers": (c_int64,),
 }
 _WITH_NUMBER: dict[str, tuple[Any, ...]] = {
     "ssvi_slots": (c_void_p,),
     "ssvi_arena_reach": (),
     "ssvi_packing_time": (c_bool,),
+    "ssvi_workers": (c_int64,),
 }
 _WITH_ADDRESS: dict[str, tuple[Any, ...]] = {"ssvi_arena_take": (c_void_p, c_bool)}
 FUNCTIONS = (*_WITH_STATUS, *_WITHOUT_RESULT)

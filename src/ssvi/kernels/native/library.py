@@ -27,7 +27,7 @@ _INSTALL = (
     "install a C++ compiler (for instance `apt install g++`), then `pip install --force-reinstall --no-deps ssvi`"
 )
 
-_INTERFACE = 8  # `ssvi_interface` of pattern.cpp
+_INTERFACE = 9  # `ssvi_interface` of pattern.cpp
 
 
 def open_library(path: Path) -> ctypes.CDLL:

@@ -42,7 +42,7 @@ void Backward::slots(Slabs slabs, Stage stage, Gradients grad, int64_t group, in
         }
     }
     if (Input && dx.strided()) dx.keep(stage, slot % n, group, stripe);
-    else if (Input) dx.emit(stage.dx, group, channel, rows, stripe);
+    else if (Input) dx.emit(stage, group, channel, rows, stripe);
 }
 
 static thread_local ThreadMemory scratch;
@@ -57,15 +57,15 @@ void Backward::run(Gradients grad, int64_t buffers, int64_t threads) const {
     scratch.reserve(schedule.threads, slabs + 2 * rows_size + dx.stage_size() + dx.input_size());
     float* common = memories.of(0);
     std::memset(common, 0, slabs * sizeof(float));
-    schedule.run([&](Team team, Range tasks, auto wait) {
+    schedule.run([&](Team team, int64_t part, Range tasks, auto wait) {
         float* memory = memories.of(omp_get_thread_num());
         float *g = team.size > 1 ? common : memory, *rows_of = memory + slabs;
         float* strided = rows_of + 2 * rows_size;
-        const Stage stage{rows_of, rows_of + rows_size, strided, strided + dx.stage_size()};
+        const Stage stage{rows_of, rows_of + rows_size, strided, strided + dx.stage_size(), part};
         uint16_t* h = reinterpret_cast<uint16_t*>(g + slab);
         if (g != common) std::memset(g, 0, slabs * sizeof(float));
         std::memset(stage.phases, 0, dx.stage_size() * sizeof(float));  // phases that no tap reads stay zero
-        const int64_t own = buffers > 1 ? omp_get_thread_num() * pattern.count : 0;
+        const int64_t own = buffers > 1 ? part * pattern.count : 0;
         const Gradients mine{grad.mu + own, grad.sigma2 + own};
         for (int64_t task = tasks.begin; task < tasks.end; task++) {
             const int64_t group = task / view.bands, band = task % view.bands;
@@ -97,13 +97,13 @@ static void backward(const Shape& shape, const Pattern& pattern, const Tensor& x
     const View view = backward_view(shape);
     if (few(view) && !sigma2 && !norm && !added) return few_backward(view, pattern, x, grad_y, mu, dx, grad_mu);
     const Schedule schedule(view, threads);
-    // Threads that share a slab own different columns and write to one buffer; others need one each.
-    const int64_t count = pattern.count, buffers = schedule.alone ? schedule.threads : 1, kinds = sigma2 ? 2 : 1;
+    // Threads that share a slab own different columns and write to one buffer; parts with slabs of their own need one each.
+    const int64_t count = pattern.count, buffers = schedule.alone ? schedule.parts : 1, kinds = sigma2 ? 2 : 1;
     const int32_t* order = pattern.col_order;
     float* by_column = gradients.reserve(kinds * count * (1 + buffers));
     const Gradients grad{by_column + kinds * count, by_column + (kinds + buffers) * count};
     const std::vector<Phase> phases = phases_of(shape);
-    InputSums sums(input_norm, shape.in_channels, schedule.threads);
+    InputSums sums(input_norm, shape.in_channels, schedule.parts);
     const Backward b{shape, view, phases, pattern, x, grad_y, links, norm, t, by_column,
                      by_column + count,
                      {shape, view, phases, dx, added, &sums}};

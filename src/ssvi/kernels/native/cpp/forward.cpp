@@ -152,7 +152,7 @@ void Forward::run(int64_t threads) const {
     scratch.reserve(schedule.threads, slab_size + 2 * stage);
     float* common = memories.of(0);
     std::memset(common, 0, view.slab * sizeof(float));
-    schedule.run([&](Team team, Range tasks, auto wait) {
+    schedule.run([&](Team team, int64_t, Range tasks, auto wait) {
         float* memory = memories.of(omp_get_thread_num());
         float *slab = team.size > 1 ? common : memory, *mean = memory + slab_size, *var = mean + stage;
         if (slab != common) std::memset(slab, 0, view.slab * sizeof(float));

@@ -9,6 +9,7 @@ namespace ssvi {
 
 struct Stage {  // rows of one channel: x and dl/dx as tiles see them, then behind a stride dl/dx phase by phase and x
     float *x, *dx, *phases, *input;
+    int64_t part;  // of the work
 };
 
 struct Run {  // rows of one phase
@@ -43,26 +44,26 @@ struct InputGradient {
     int64_t input_size() const { return shape.stride_h * shape.stride_w * region(); }
     int64_t rows_in(const Phase& phase, Stripe stripe) const { return std::min(stripe.rows, phase.rows - stripe.row); }
 
-    void emit(const float* rows_of, int64_t group, int64_t channel, int64_t rows, Stripe stripe) const;
+    void emit(const Stage& stage, int64_t group, int64_t channel, int64_t rows, Stripe stripe) const;
     void keep(const Stage& stage, int64_t phase, int64_t group, Stripe stripe) const;
     Run kept(const Stage& stage, int64_t image, int64_t row_phase, int64_t col_phase, Stripe stripe) const;
     void weave(const Stage& stage, int64_t group, int64_t channel, Stripe stripe) const;
 };
 
-inline void InputGradient::emit(const float* rows_of, int64_t group, int64_t channel, int64_t rows, Stripe stripe) const {
+inline void InputGradient::emit(const Stage& stage, int64_t group, int64_t channel, int64_t rows, Stripe stripe) const {
     const int64_t plane = shape.height * shape.width, pitch = view.row, images = view.images;
     const int64_t start = (group * images * shape.in_channels + channel) * plane + stripe.row * shape.width;
     const bool soon = added || sums->wanted();  // what is read again at once stays near
     const Ahead<float> to{{dx + start, shape.in_channels * plane, shape.width, 1}, view.single_row() ? rows * plane : plane,
                    !soon && past_caches(shape.batch * shape.in_channels * plane)};
     const auto write = [&](const auto& target) {
-        scatter(target, rows, shape.width, images, view.valid(group), [=](int64_t row, int64_t col, int64_t block) {
-            return load(rows_of + row * pitch + col * images + block * kLanes);
+        scatter(target, rows, shape.width, images, view.valid(group), [=, from = stage.dx](int64_t row, int64_t col, int64_t block) {
+            return load(from + row * pitch + col * images + block * kLanes);
         });
     };
     if (added) write(Added{to});
     else write(to);
-    if (sums->wanted()) sums->add(dx, start, channel, to.image, view.valid(group), rows * shape.width);
+    if (sums->wanted()) sums->add(stage.part, dx, start, channel, to.image, view.valid(group), rows * shape.width);
 }
 
 // The pixels of one phase: [image][row][column].

@@ -28,18 +28,18 @@ struct NormSums {  // mirrored in passes.py: where they go; terms, dl/dweight an
     }
 };
 
-// Float32 over the rows of a stage, float64 over all. Each thread has sums of its own, which are added in the order of the
-// threads.
+// Float32 over the rows of a stage, float64 over all. Each part of the work has sums of its own, which are added in the order
+// of the parts.
 class InputSums {
   public:
-    InputSums(const NormSums* to, int64_t channels, int64_t threads)
-        : to_(to), channels_(channels), of_(to ? threads * channels : 0) {
+    InputSums(const NormSums* to, int64_t channels, int64_t parts)
+        : to_(to), channels_(channels), of_(to ? parts * channels : 0) {
         for (int64_t c = 0; to && c < channels; c++) to->start(c);
     }
     bool wanted() const { return to_ != nullptr; }
 
     // So many floats of dl/dz from `start` on, for each of some images: they were just written, and are in the nearest cache.
-    void add(const float* dz, int64_t start, int64_t channel, int64_t image, int64_t images, int64_t floats) {
+    void add(int64_t part, const float* dz, int64_t start, int64_t channel, int64_t image, int64_t images, int64_t floats) {
         const Terms k = to_->terms[channel];
         vec sum = {}, product = {};
         for (int64_t i = 0; i < images; i++) {
@@ -52,7 +52,7 @@ class InputSums {
             });
         }
         const Pair sums = sum_lanes(sum, product);
-        Sums& mine = of_[omp_get_thread_num() * channels_ + channel];
+        Sums& mine = of_[part * channels_ + channel];
         mine.first += sums.first, mine.second += sums.second;
     }
     void finish(float count) const {

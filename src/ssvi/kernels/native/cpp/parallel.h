@@ -9,6 +9,7 @@
 
 #include <omp.h>
 
+#include "cores.h"
 #include "layout.h"
 
 namespace ssvi {
@@ -29,28 +30,30 @@ inline int64_t usable_threads(int64_t wanted) {
     return getpid() == loaded_in ? wanted : 1;
 }
 
-// Where there are enough slabs for all threads, every thread works on its own ones, without a barrier. Otherwise all
-// threads work on one slab.
+// Work is cut into a part for each of the wanted threads, and fewer of them do it where other processes have cores: sums
+// belong to parts, so results do not depend on who else computes. Where there are enough slabs, a part has slabs of its own,
+// without a barrier. Otherwise all threads work on one slab, and cut it as many times as they are: nothing is summed there
+// by more than one of them.
 struct Schedule {
-    int64_t threads, tasks;
+    int64_t parts, threads, tasks;
     bool alone;
 
     Schedule(const View& view, int64_t wanted) {
-        threads = usable_threads(wanted);
+        parts = usable_threads(wanted), threads = workers(parts);
         tasks = view.groups * view.bands;
-        alone = threads == 1 || (tasks >= 4 * threads && !view.fully_connected());
+        alone = parts == 1 || (tasks >= 4 * parts && !view.fully_connected());
     }
 
-    // body(team, tasks of this team, wait): `wait` is the barrier of the team. The body must not throw.
+    // body(team, part, tasks of this part, wait): `wait` is the barrier of the team. The body must not throw.
     template <class Body>
     void run(Body body) const {
 #pragma omp parallel num_threads(int(threads)) if (threads > 1)
         {
             const int64_t id = omp_get_thread_num(), size = omp_get_num_threads();
             if (alone) {
-                body(Team{0, 1}, Team{id, size}.share(tasks), [] {});
+                for (int64_t part = id; part < parts; part += size) body(Team{0, 1}, part, Team{part, parts}.share(tasks), [] {});
             } else {
-                body(Team{id, size}, Range{0, tasks}, [] {
+                body(Team{id, size}, id, Range{0, tasks}, [] {
 #pragma omp barrier
                 });
             }

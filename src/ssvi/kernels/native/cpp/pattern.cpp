@@ -60,7 +60,7 @@ void write_pattern(const Shape& s, const int32_t* index, int64_t count, int32_t*
 }  // namespace
 
 // Counts the changes of the functions and structures that Python sees, so that it refuses an older build.
-SSVI_API int32_t ssvi_interface() { return 8; }  // mirrored in library.py
+SSVI_API int32_t ssvi_interface() { return 9; }  // mirrored in library.py
 
 SSVI_API int64_t ssvi_slots(const Shape* s) { return slots_of(*s); }
 
