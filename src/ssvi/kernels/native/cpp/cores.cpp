@@ -11,9 +11,10 @@
 #include <ctime>
 #include <limits>
 
+#include <unistd.h>
+
 #if defined(__linux__)
 #include <sched.h>
-#include <unistd.h>
 #endif
 
 #include "simd.h"
@@ -94,7 +95,8 @@ std::atomic<int64_t> most{0};
 }  // namespace
 
 int64_t workers(int64_t wanted) {
-    if (wanted < 2) return wanted;
+    static const pid_t loaded_in = getpid();
+    if (wanted < 2 || getpid() != loaded_in) return 1;
     if (const int64_t limit = most.load(std::memory_order_relaxed)) return std::min(wanted, limit);
     const double time = seconds(CLOCK_MONOTONIC);
     if (time >= watch.due.load(std::memory_order_relaxed)) watch.observe(time);

@@ -7,7 +7,8 @@
 namespace ssvi {
 
 // At most so many, and one for each core that is idle or that this process has already. All of them before the system has been
-// watched for a moment, and where it does not tell. What is computed must not depend on it.
+// watched for a moment, and where it does not tell. One in a forked process: the thread pool of libgomp does not survive a
+// fork. What is computed must not depend on it.
 int64_t workers(int64_t wanted);
 
 }  // namespace ssvi

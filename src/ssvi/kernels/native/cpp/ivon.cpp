@@ -26,7 +26,7 @@ constexpr float kLeast = 0.01f;  // LEAST of the same
 // Calls body(layer, its number, range of whole blocks) for the share of every thread in every layer.
 template <class Body>
 void for_layers(const IvonLayer* layers, int64_t count, int64_t wanted, Body body) {
-    const int64_t threads = workers(usable_threads(wanted));
+    const int64_t threads = workers(wanted);
 #pragma omp parallel num_threads(int(threads)) if (threads > 1)
     {
         const Team team{omp_get_thread_num(), omp_get_num_threads()};

@@ -4,7 +4,6 @@
 #include <cstdlib>
 #include <memory>
 #include <sys/mman.h>
-#include <unistd.h>
 #include <vector>
 
 #include <omp.h>
@@ -24,12 +23,6 @@ struct Team {  // threads that share one slab
     Range share(int64_t n) const { return {n * rank / size, n * (rank + 1) / size}; }
 };
 
-// The thread pool of libgomp does not survive a fork.
-inline int64_t usable_threads(int64_t wanted) {
-    static const pid_t loaded_in = getpid();
-    return getpid() == loaded_in ? wanted : 1;
-}
-
 // Work is cut into a part for each of the wanted threads, and fewer of them do it where other processes have cores: sums
 // belong to parts, so results do not depend on who else computes. Where there are enough slabs, a part has slabs of its own,
 // without a barrier. Otherwise all threads work on one slab, and cut it as many times as they are: nothing is summed there
@@ -39,7 +32,7 @@ struct Schedule {
     bool alone;
 
     Schedule(const View& view, int64_t wanted) {
-        parts = usable_threads(wanted), threads = workers(parts);
+        parts = wanted, threads = workers(wanted);
         tasks = view.groups * view.bands;
         alone = parts == 1 || (tasks >= 4 * parts && !view.fully_connected());
     }

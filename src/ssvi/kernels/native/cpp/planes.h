@@ -37,10 +37,9 @@ struct Sum {
 // least. A channel is summed by one thread.
 template <class Body>
 void for_blocks(const Planes& s, int64_t run, int64_t threads, Body body) {
-    const int64_t usable = usable_threads(threads), share = ceil_div(s.channels, usable);
+    const int64_t share = ceil_div(s.channels, threads), at_a_time = workers(threads);
     const int64_t block = std::max<int64_t>(1, std::min({kMost, share, run / s.pixels}));
     const int64_t blocks = ceil_div(s.channels, block);
-    const int64_t at_a_time = workers(usable);
 #pragma omp parallel for num_threads(int(at_a_time)) schedule(static) if (at_a_time > 1)
     for (int64_t i = 0; i < blocks; i++) body(i * block, std::min(block, s.channels - i * block));
 }
