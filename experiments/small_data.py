@@ -46,13 +46,14 @@ NOTE = (
 @click.option("--splits", type=click.IntRange(1, 20), default=20, show_default=True, help="for the UCI data")
 @click.option("--densities", default="1,0.1", show_default=True, metavar="A,B,...", help="of the Bayesian networks")
 @click.option("--plain/--no-plain", default=True, help="with plain training, which takes most of the time [with it]")
+@click.option("--rigl", is_flag=True, help="also plain training of sparse networks, at the densities below 1")
 @click.option("--validation", is_flag=True, help="evaluate on examples that are no test examples")
 @click.option("--set", "changes", multiple=True, metavar="NAME=VALUE", help="not the default; with --validation only")
 @click.option("--data-dir", type=click.Path(path_type=Path), help="folder that has the UCI data")
 @click.option("--write", type=click.Path(path_type=Path), help="also put the tables into this Markdown page")
 @click.option("--json", "as_json", is_flag=True, help="print every number of every run as JSON, unrounded")
 def main(
-    tasks: str, seeds: str, splits: int, densities: str, plain: bool, validation: bool, changes: tuple[str, ...],
+    tasks: str, seeds: str, splits: int, densities: str, plain: bool, rigl: bool, validation: bool, changes: tuple[str, ...],
     data_dir: Path | None, write: Path | None, as_json: bool,
 ) -> None:  # fmt: skip
     """Train Bayesian networks and plain ones on little data, and print a table for each task."""
@@ -63,11 +64,13 @@ def main(
         "seeds": values_of("--seeds", seeds, int, "whole numbers such as 0,1,2"),
         "splits": list(range(splits)),
     }
-    methods: list[float | None] = [None] if plain else []
-    methods += values_of("--densities", densities, float, "numbers such as 1,0.1")
+    ours = values_of("--densities", densities, float, "numbers such as 1,0.1")
+    methods: list[tuple[float | None, bool]] = [(None, True)] if plain else []
+    methods += [(density, True) for density in ours if rigl and density < 1]
+    methods += [(density, False) for density in ours]
     runs = [
-        PlannedRun(task, seed, density, validation, settings)
-        for task in chosen for seed in numbers[task.over] for density in methods
+        PlannedRun(task, seed, *method, validation, settings)
+        for task in chosen for seed in numbers[task.over] for method in methods
     ]  # fmt: skip
     try:
         results = [carry_out(run) for run in bar(runs, "training")]

@@ -12,24 +12,28 @@ from small.task import Metrics, Problem, Task
 from small.training import Batches, PlainSettings, Settings, train_bayesian, train_plain, tune_plain
 
 PLAIN = "plain training"
+RIGL = "RigL"
+"""Plain training of a sparse network: what SSVI is without a posterior."""
 SAMPLES = 20
 """Samples of theta that are averaged in a prediction."""
 
 
 @dataclass(frozen=True)
 class PlannedRun:
-    """A run to be made. Plain training has no density."""
+    """A run to be made. Plain training has no density, or is sparse."""
 
     task: Task
     seed: int
     density: float | None
+    plain: bool
     validation: bool
     settings: Settings
 
     @property
     def method(self) -> str:
         """The name of the row in the table."""
-        return PLAIN if self.density is None else f"SSVI, density {self.density:g}"
+        name = RIGL if self.plain else "SSVI"
+        return PLAIN if self.density is None else f"{name}, density {self.density:g}"
 
 
 @dataclass(frozen=True)
@@ -49,9 +53,9 @@ def carry_out(run: PlannedRun) -> RunResult:
     epochs = run.settings.epochs or run.task.epochs
     batches = Batches(problem.train, run.task.batch_size, epochs)
     chosen = None
-    if run.density is None:
-        chosen = tune_plain(problem, run.task, epochs, run.seed)
-        trained = train_plain(_start(problem, run.seed), problem.loss, batches, chosen)
+    if run.plain:
+        chosen = tune_plain(problem, run.task, epochs, run.seed, run.density)
+        trained = train_plain(_start(problem, run.seed), problem.loss, batches, chosen, run.density)
     else:
         trained = train_bayesian(_start(problem, run.seed), problem.loss, batches, run.density, run.settings)
     metrics = problem.evaluate(lambda x: _outputs(trained, x, 1 if chosen else SAMPLES, run.seed))

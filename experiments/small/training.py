@@ -1,4 +1,5 @@
-"""Both sides of the comparison: Bayesian training with the library's defaults, and plain training that is tuned."""
+"""The sides of the comparison: Bayesian training with the library's defaults, and plain training, dense or sparse, that is
+tuned."""
 
 from __future__ import annotations
 
@@ -77,9 +78,14 @@ def warm_up_and_cosine(steps: int) -> Callable[[int], float]:
     return lambda step: (step + 1) / rise if step < rise else fall(step - rise)
 
 
+def falling_rate(steps: int) -> Callable[[int], float]:
+    """The share of live weights that each update of a training replaces."""
+    return ssvi.schedules.cosine(RATE, steps=max(1, steps // EVERY))
+
+
 def train_bayesian(net: nn.Module, loss: Loss, batches: Batches, density: float, settings: Settings) -> nn.Module:
     """The loop of the README: what has a default is not given, but for the warm-up, which the schedule of both sides has."""
-    rate = ssvi.schedules.cosine(RATE, steps=max(1, len(batches) // EVERY))
+    rate = falling_rate(len(batches))
     bnn = ssvi.to_bnn(net, density, **settings.to_bnn)
     optimizer = ssvi.IVON(bnn, train_size=len(batches.examples), warmup=0, **settings.ivon)
     scheduler = LambdaLR(optimizer, warm_up_and_cosine(len(batches)))
@@ -102,32 +108,44 @@ class PlainSettings:
     weight_decay: float
 
 
-def train_plain(net: nn.Module, loss: Loss, batches: Batches, settings: PlainSettings) -> nn.Module:
-    """An ordinary loop. Weight decay acts on the weights alone, as the prior of the other side does."""
-    weights = [p for p in net.parameters() if p.dim() > 1]
-    others = [p for p in net.parameters() if p.dim() <= 1]
-    groups: list[dict[str, Any]] = [{"params": weights, "weight_decay": settings.weight_decay}, {"params": others}]
-    optimizer: Optimizer
-    if settings.optimizer == "SGD":
-        optimizer = torch.optim.SGD(groups, lr=settings.lr, momentum=0.9)
-    else:
-        optimizer = torch.optim.Adam(groups, lr=settings.lr)
+def train_plain(
+    net: nn.Module, loss: Loss, batches: Batches, settings: PlainSettings, density: float | None = None
+) -> nn.Module:
+    """An ordinary loop; with a density that of RigL, with the updates of the Bayesian side."""
+    net = net if density is None else ssvi.to_bnn(net, density, point=True)
+    optimizer = _descent(net, settings)
     scheduler = LambdaLR(optimizer, warm_up_and_cosine(len(batches)))
+    subspace = None
+    if density is not None:
+        subspace = ssvi.Subspace(net, optimizer, every=EVERY, rate=falling_rate(len(batches)), removal="abs_mu")
     for x, y in batches:
         optimizer.zero_grad()
         loss(net(x), y).backward()
         optimizer.step()
         scheduler.step()
+        if subspace is not None:
+            subspace.step()
     return net
 
 
-def tune_plain(problem: Problem, task: Task, epochs: int, seed: int) -> PlainSettings:
+def _descent(net: nn.Module, settings: PlainSettings) -> Optimizer:
+    """Weight decay acts on the weights alone, as the prior of the Bayesian side does."""
+    live = {layer.posterior.mu for _, layer in ssvi.layers(net)}
+    weights = [p for p in net.parameters() if p.dim() > 1 or p in live]
+    others = [p for p in net.parameters() if p.dim() <= 1 and p not in live]
+    groups: list[dict[str, Any]] = [{"params": weights, "weight_decay": settings.weight_decay}, {"params": others}]
+    if settings.optimizer == "SGD":
+        return torch.optim.SGD(groups, lr=settings.lr, momentum=0.9)
+    return torch.optim.Adam(groups, lr=settings.lr)
+
+
+def tune_plain(problem: Problem, task: Task, epochs: int, seed: int, density: float | None = None) -> PlainSettings:
     """The settings of the grid with the lowest NLL on examples that are held out of the training examples."""
     held_out, train = problem.train.split(VALIDATION, torch.Generator().manual_seed(seed))
 
     def validation_nll(settings: PlainSettings) -> float:
         torch.manual_seed(seed)
-        net = train_plain(problem.network(), problem.loss, Batches(train, task.batch_size, epochs), settings)
+        net = train_plain(problem.network(), problem.loss, Batches(train, task.batch_size, epochs), settings, density)
         with torch.no_grad():
             nll = float(problem.loss(net(held_out.x), held_out.y))
         return nll if math.isfinite(nll) else math.inf

@@ -10,6 +10,7 @@ import pytest
 import torch
 from click.testing import CliRunner
 
+import ssvi
 from ssvi.data import DataError, default_folder
 
 EXPERIMENTS = Path(__file__).parent.parent.parent / "experiments"
@@ -53,6 +54,26 @@ def test_plain_training_is_tuned_and_compared_seed_by_seed():
     assert [r["method"] for r in runs] == ["plain training", "SSVI, density 0.5"] * 2
     assert runs[0]["metrics"]["accuracy"] > 0.7
     assert runs[0]["chosen"]["lr"] in (0.03, 0.1), "four epochs are too short for a rate of 0.01"
+
+
+def test_sparse_plain_training_is_tuned_and_keeps_its_density():
+    from small.digits import network
+    from small.task import Examples
+    from small.training import Batches, PlainSettings, train_plain
+
+    result = run(*SMALL, "--set", "epochs=4", "--no-plain", "--rigl", "--seeds", "0", "--densities", "1,0.5", "--json")
+    assert result.exit_code == 0, result.output
+    runs = json.loads(result.stdout)["runs"]
+    assert [r["method"] for r in runs] == ["RigL, density 0.5", "SSVI, density 1", "SSVI, density 0.5"]
+    assert runs[0]["metrics"]["accuracy"] > 0.7
+    assert runs[0]["chosen"]["lr"] in (0.03, 0.1), "four epochs are too short for a rate of 0.01"
+
+    torch.manual_seed(0)
+    batches = Batches(Examples(torch.randn(64, 64), torch.randint(0, 8, (64,))), 8, epochs=3)
+    settings = PlainSettings("SGD", 0.1, 0.01)
+    sparse = train_plain(network(), torch.nn.functional.cross_entropy, batches, settings, density=0.1)
+    live = sum(layer.posterior.index.numel() for _, layer in ssvi.layers(sparse))
+    assert live == round(0.1 * sum(p.numel() for p in network().parameters() if p.dim() > 1))
 
 
 def test_the_difference_to_plain_training_is_paired():
