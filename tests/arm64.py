@@ -27,8 +27,9 @@ PACKAGES = ("numpy>=1.26", "pillow", "rich", "click", "safetensors", "filelock",
 NOT_HERE = (
     "compiled",  # needs a C++ compiler in the emulated system
     "opcheck",  # a check of torch's, which takes minutes here
-    "come_from_the_heap",  # this and the next start Python again, which the emulator cannot without a setting of the kernel
+    "come_from_the_heap",  # this and the next two start Python again, which the emulator cannot without a kernel setting
     "addresses_are_limited",
+    "other_processes_have",
     "forked",  # forks with threads, which the emulator does not support
     "memory",  # limits the memory of the process, and with it that of the emulator
 )
