@@ -82,6 +82,16 @@ def test_equal_time():
     assert f"against {rigl:.1f} % and {its_nll:.3f} for RigL" in claims(LANDING)
 
 
+def test_equal_time_of_thirty_epochs():
+    heading = "## cifar10-width32-30-epochs: equal time"
+    ours, spread, nll, _, ece, *_ = row(RESULTS, "| SSVI, density 0.05, width 32, long-steps |", heading)
+    rigl, its_spread, its_nll, _, its_ece, *_ = row(RESULTS, "| RigL, density 0.05, width 32, long-steps |", heading)
+    assert f"| {ours:.1f} ± {spread:.1f} %, NLL **{nll:.3f}**, ECE **{ece:.3f}** |" in claims(README)
+    assert f"| RigL {rigl:.1f} ± {its_spread:.1f} %, {its_nll:.3f}, {its_ece:.3f} |" in claims(README)
+    assert f"{ours:.1f} % and {nll:.3f} against {rigl:.1f} % and {its_nll:.3f}" in claims(LANDING)
+    assert f"with an ECE of {ece:.3f} against {its_ece:.3f}" in claims(LANDING)
+
+
 def test_digits():
     accuracy, spread = row(RESULTS, "| digits | SSVI, density 0.05 |")[:2]
     plain, its_spread = row(RESULTS, "| digits | deterministic |")[:2]
