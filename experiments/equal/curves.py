@@ -75,10 +75,13 @@ def drawing(found: Sequence[Progress]) -> str:
 
 
 def _labels(found: Sequence[Progress]) -> list[str]:
-    """The methods; the width stands before them where it differs, because the end of a long label is cut off."""
-    several = len({progress.entrant.width for progress in found}) > 1
+    """The methods; width and tag stand beside them where they differ, because the end of a long label is cut off."""
     entrants = [progress.entrant for progress in found]
-    return [" ".join(filter(None, (f"w{e.width}" if several else "", e.method, e.tag))) for e in entrants]
+    widths, tags = ({getattr(entrant, name) for entrant in entrants} for name in ("width", "tag"))
+    return [
+        " ".join(filter(None, (f"w{e.width}" if len(widths) > 1 else "", e.method, e.tag if len(tags) > 1 else "")))
+        for e in entrants
+    ]
 
 
 def table(found: Sequence[Progress], minutes: Sequence[float]) -> Table:
