@@ -65,6 +65,8 @@ def main(
         "splits": list(range(splits)),
     }
     ours = values_of("--densities", densities, float, "numbers such as 1,0.1")
+    if not all(0 < density <= 1 for density in ours):
+        raise click.BadParameter(f"{densities}: every density must be in (0, 1]", param_hint="--densities")
     methods: list[tuple[float | None, bool]] = [(None, True)] if plain else []
     methods += [(density, True) for density in ours if rigl and density < 1]
     methods += [(density, False) for density in ours]

@@ -97,6 +97,7 @@ def test_set_needs_validation_and_a_name_that_exists():
     assert "add --validation" in run("--tasks", "sine", "--set", "epochs=1").output
     assert "no argument of to_bnn" in run("--validation", "--set", "prior_sigm=1").output
     assert "'cosine' is unknown" in run("--tasks", "cosine").output
+    assert "every density must be in (0, 1]" in run("--tasks", "sine", "--densities", "2").output
 
 
 def test_mixture_against_torch_distributions():
