@@ -67,14 +67,14 @@ def drawing(found: Sequence[Progress]) -> str:
     x = Scale(0.0, max(minutes for minutes, _ in points))
     y = linear([accuracy for _, accuracy in points], label=percent)
     drawn = [
-        Curve(Series(i, label), each.points) for i, (label, each) in enumerate(zip(_labels(found), found, strict=True))
+        Curve(Series(i, label), each.points) for i, (label, each) in enumerate(zip(labels(found), found, strict=True))
     ]
     title = "validation accuracy against minutes of training"
     plot = curves(drawn, x, y, title=title, x_label="minutes", y_label="validation accuracy")
     return plot.file()
 
 
-def _labels(found: Sequence[Progress]) -> list[str]:
+def labels(found: Sequence[Progress]) -> list[str]:
     """The methods; width and tag stand beside them where they differ, because the end of a long label is cut off."""
     entrants = [progress.entrant for progress in found]
     widths, tags = ({getattr(entrant, name) for entrant in entrants} for name in ("width", "tag"))

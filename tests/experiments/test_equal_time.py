@@ -275,18 +275,6 @@ def test_differences_from_the_first_entrant_are_paired_by_seed():
     assert table([first, second]).rows[1][3] == "+0.0000 ± 0.1000"
 
 
-def test_labels_of_a_curve_say_what_differs():
-    from equal.curves import Progress, _labels
-    from equal.entrants import Entrant
-
-    def labels(*entrants: tuple[str, int, str]) -> list[str]:
-        return _labels([Progress(Entrant(*entrant), 1, ()) for entrant in entrants])
-
-    assert labels(("ssvi", 32, "long"), ("rigl", 32, "long")) == ["ssvi", "rigl"]
-    assert labels(("ssvi", 32, ""), ("ssvi", 32, "long")) == ["ssvi", "ssvi long"]
-    assert labels(("ssvi", 32, ""), ("vi", 16, "")) == ["w32 ssvi", "w16 vi"]
-
-
 def test_the_curve_has_the_accuracies_of_the_log_at_the_measured_minutes(trained, tmp_path):
     page = tmp_path / "docs" / "page.md"
     result = run("curve", "--out", str(trained), "--at", "0.5,2,3.9,4", "--write", str(page), "--json")
