@@ -69,3 +69,19 @@ def test_a_table_that_does_not_exist_is_named(asked):
     assert result.exit_code == 2
     assert "speed: take some of one_theta" in result.output
     assert asked == []
+
+
+def test_a_page_that_cannot_be_written_is_an_error_before_anything_is_measured(asked, tmp_path):
+    (tmp_path / "file").write_text("not a folder")
+    for page in (tmp_path, tmp_path / "file" / "page.md"):
+        result = CliRunner().invoke(bench_command, ["--profile", "--write", str(page)])
+        assert result.exit_code == 2
+        assert "cannot be written" in result.output
+    assert asked == []
+
+
+def test_the_folder_of_the_page_is_made(asked, tmp_path):
+    page = tmp_path / "new" / "page.md"
+    result = CliRunner().invoke(bench_command, ["--profile", "--write", str(page)])
+    assert result.exit_code == 0, result.output
+    assert page.read_text().startswith("# ")

@@ -16,6 +16,7 @@ from ssvi.comparison.page import sections_in
 from ssvi.kernels.native.allocator import tune_malloc
 from ssvi.training.recipe_rules import MOST_THREADS
 from ssvi.training.records import dumps
+from ssvi.training.sealed import write_whole
 
 
 @click.command("bench")
@@ -42,14 +43,14 @@ def bench_command(
     names = _names(",".join(asked) or only)
     if turns < 1:
         raise click.BadParameter(f"{turns} must be at least 1", param_hint="--turns")
+    others = [] if write is None else _others(write)
     torch.set_num_threads(threads)
     tune_malloc()
     if os.getloadavg()[0] > 0.5:
         click.echo(f"warning: the machine is busy (load {os.getloadavg()[0]:.1f}): the ratios are less exact", err=True)
-    others = sections_in(write.read_text(encoding="utf-8")) if write is not None and write.exists() else []
     for benchmark in bench.run(names, turns, lambda what: click.echo(f"measuring: {what}", err=True)):
         if write is not None:  # after each table: an interruption keeps what was measured
-            write.write_text("\n".join([bench.page(benchmark), *others]), encoding="utf-8")
+            write_whole(write, "\n".join([bench.page(benchmark), *others]).encode())
     if as_json:
         click.echo(dumps(benchmark.to_json()))
         return
@@ -58,6 +59,17 @@ def bench_command(
         output.print(Markdown(page))
     else:
         click.echo(page)
+
+
+def _others(page: Path) -> list[str]:
+    """What other programs have put into the page; an error, before minutes of measuring, if it cannot be written."""
+    try:
+        page.parent.mkdir(parents=True, exist_ok=True)
+        with page.open("a+", encoding="utf-8") as file:
+            file.seek(0)
+            return sections_in(file.read())
+    except (OSError, UnicodeDecodeError) as error:
+        raise click.BadParameter(f"{page} cannot be written: {error}", param_hint="--write") from error
 
 
 def _names(only: str) -> tuple[str, ...]:
